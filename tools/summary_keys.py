@@ -181,12 +181,28 @@ SUMMARY: dict[str, tuple[str, dict[str, tuple[str, str]]]] = {
             ),
         },
     ),
+    "Folding": (
+        'Folding of a run with `ties = "relative"`.',
+        {
+            "times": (
+                "int",
+                "Number of equal parts of the network, such as servers, of which one was simulated; 1 without folding.",
+            ),
+            "rotations": (
+                "list[list[int]]",
+                "Rotations of hosts that map the network and the traffic onto themselves: stride and size of each. "
+                "Rotations order ties, also in a run that is not folded.",
+            ),
+            "obstacle": ("str | None", "Reason against folding; null for a folded run."),
+        },
+    ),
     "Performance": (
         "The cost of the run; not part of the result.",
         {
             "data_packet_hops": ("int", "Data packets started on links."),
             "packet_hops_simulated": ("int", "Data packet-hops that were simulated."),
             "fast_forward": ("FastForward", "The packet-hops that were fast-forwarded."),
+            "folding": ("NotRequired[Folding]", 'Folding, with `ties = "relative"`.'),
             "events": ("int", "Events handled."),
             "windows": ("int", "Windows run."),
             "cpu_seconds": ("float", "CPU time of building the network and simulating it, all threads."),
@@ -208,7 +224,7 @@ SUMMARY: dict[str, tuple[str, dict[str, tuple[str, str]]]] = {
             "cut": ("NotRequired[bool]", "True for a run that an interrupt ended early; only in a saved result."),
             "name": ("str | None", "The scenario's name."),
             "seed": ("int", "The scenario's seed."),
-            "fingerprint": ("str", "A hash of every event: equal for equal runs."),
+            "fingerprint": ("str", "A hash of arrivals: equal for equal runs."),
             "simulated_ps": ("int", "Arrival time of the last flow's last byte, or the time at which the run stopped."),
             "sampled_every_ps": (
                 "NotRequired[int]",

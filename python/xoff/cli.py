@@ -33,7 +33,9 @@ from xoff.options import (
     Force,
     Json,
     Lookup,
+    NoFold,
     PythonTimeout,
+    ResultDirectory,
     RoceDscp,
     ScenarioOrStudy,
     Seed,
@@ -118,19 +120,12 @@ def run(
     set: Set = None,
     seed: Seed = None,
     threads: Threads = 1,
-    out: Annotated[
-        Path | None,
-        typer.Option(
-            metavar="DIR",
-            help="Keeps the result in this directory; one of the same scenario is replaced. "
-            "After an interrupt, DIR.cut has what was complete.",
-            show_default=False,
-        ),
-    ] = None,
+    out: ResultDirectory = None,
     force: Force = False,
     no_fast_forward: Annotated[
         bool, typer.Option("--no-fast-forward", help="Simulates traffic that repeats, too. The result is the same.")
     ] = False,
+    no_fold: NoFold = False,
     quiet: Annotated[bool, typer.Option("-q", "--quiet", help="Prints no table of the result.")] = False,
     allow_python: AllowPython = False,
     python_timeout: PythonTimeout = TIMEOUT_SECONDS,
@@ -155,6 +150,7 @@ def run(
                     prepared,
                     threads=threads,
                     fast_forward=not no_fast_forward,
+                    fold=not no_fold,
                     out=out,
                     keep=keep,
                     progress=bar.report,

@@ -45,6 +45,18 @@ Seed = Annotated[
 Threads = Annotated[
     int, typer.Option(min=1, max=running.MAX_THREADS, metavar="N", help="Threads; results are equal for any number.")
 ]
+ResultDirectory = Annotated[
+    Path | None,
+    typer.Option(
+        metavar="DIR",
+        help="Keeps the result in this directory; one of the same scenario is replaced. "
+        "After an interrupt, DIR.cut has what was complete.",
+        show_default=False,
+    ),
+]
+NoFold = Annotated[
+    bool, typer.Option("--no-fold", help="Simulates each of many equal servers (ties). The result is the same.")
+]
 Json = Annotated[bool, typer.Option("--json", help="Prints one JSON object alone on standard output.")]
 Force = Annotated[
     bool, typer.Option("--force", help="Replaces the result of another scenario or study in the directory.")

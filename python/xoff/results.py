@@ -19,6 +19,7 @@ import pyarrow as pa
 
 from xoff import _core, counts, formatting, locks, notebook, renames
 from xoff._core import InputError
+from xoff.cost import cost_line
 from xoff.reading import parquet_reader
 from xoff.safe_read import named, read_json
 from xoff.summary import Summary
@@ -28,9 +29,6 @@ if TYPE_CHECKING:
     from xoff.plots import Plot
 
 notebook.register()
-
-_WAITED = 2.0
-"""CPU-seconds from which on the printed summary names the blockers of fast-forwarding."""
 
 # `_PARTS` are the entries of a result directory beside its tables. The whole directory is replaced with the result.
 PARTS = frozenset({"fingerprint", "flows", "audits"})
@@ -255,10 +253,8 @@ class Result:
         lines.append(("drops", f"{summary.get('drops', 0):,}"))
         lines.append(("audits", audit_line(self.audits)))
         lines += [("warning", f"{one['path']}: {one['message']}") for one in summary.get("warnings", ())]
-        hops, cpu = performance.get("data_packet_hops"), performance.get("cpu_seconds")
-        if hops and cpu:
-            speed = f"{formatting.count(hops)} packet-hops in {cpu:.2f} CPU-seconds ({formatting.count(hops / cpu)}/s)"
-            lines.append(("performance", speed + _skipped(performance) + _threads(performance)))
+        if cost := cost_line(performance):
+            lines.append(("performance", cost))
         lines.append(("fingerprint", self.fingerprint))
         return lines
 
@@ -367,29 +363,6 @@ def _serving(summary: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
             exposed = f"exposed {steps['exposed']:.1%}" + (f" ({labels})" if labels else "")
             parts = f"computing {steps['compute']:.1%}, {exposed}, bubble {steps['bubble']:.1%}"
             yield f"{of}: {steps['steps']:,} steps of {formatting.plain(pool)}", formatting.plain(parts)
-
-
-def _skipped(performance: Mapping[str, Any]) -> str:
-    """Returns the share of packet-hops that was fast-forwarded, and for slow runs the blockers."""
-    fast_forward, hops = performance.get("fast_forward") or {}, performance.get("data_packet_hops", 0)
-    skipped, apart = fast_forward.get("packet_hops", 0), fast_forward.get("packet_hops_in_components", 0)
-    parts = f" ({apart / hops:.1%} in independent components)" if apart else ""
-    blockers = fast_forward.get("blockers", [])
-    # Only a run of `_WAITED` CPU-seconds that fast-forwarded less than half of its packet-hops names its blockers.
-    is_long = performance.get("cpu_seconds", 0) >= _WAITED and skipped < hops / 2
-    why = formatting.plain(f"; kept from fast-forwarding by {', '.join(blockers)}") if is_long and blockers else ""
-    return (f"; {skipped / hops:.1%} fast-forwarded{parts}" if skipped else "") + why
-
-
-def _threads(performance: Mapping[str, Any]) -> str:
-    """Returns the share of events on a single thread, if more threads would have been slower."""
-    threads, alone = performance.get("threads", 1), performance.get("events_on_one_thread", 0)
-    share = alone / performance["events"] if performance.get("events") else 0
-    return (
-        f"; {share:.0%} of the events on one of {threads} threads, which was faster"
-        if threads > 1 and share >= 0.01
-        else ""
-    )
 
 
 def audit_line(audits: Mapping[str, str]) -> str:

@@ -173,6 +173,7 @@ def run(
     seed: int | None = None,
     threads: int = 1,
     fast_forward: bool = True,
+    fold: bool = True,
     tables: Mapping[str, Any] | None = None,
     out: str | Path | None = None,
     progress: Callable[[Progress], None] | None = None,
@@ -188,6 +189,8 @@ def run(
     seed: replaces the document's seed.
     threads: the number of threads. The result is the same for any number.
     fast_forward: if true, fast-forwards through repeating traffic. The result is the same either way.
+    fold: if true, simulates one server in the place of many equal servers, in a scenario with ``ties = "relative"``.
+        The result is the same either way.
     tables: data frames for the tables in the document, by key (``workload[0].table``) or by file name.
     out: a directory for the result, written during the run. The directory appears under this name only when complete.
         If the run violates an audit, the tables go to a directory with ``.failed`` appended to the name.
@@ -205,6 +208,7 @@ def run(
             prepared,
             threads=threads,
             fast_forward=fast_forward,
+            fold=fold,
             out=out,
             progress=progress,
         )
@@ -215,6 +219,7 @@ def run_prepared(
     *,
     threads: int = 1,
     fast_forward: bool = True,
+    fold: bool = True,
     out: str | Path | None = None,
     keep: Collection[str] | None = None,
     progress: Callable[[Progress], None] | None = None,
@@ -248,6 +253,7 @@ def run_prepared(
                 sink,
                 poll,
                 fast_forward=fast_forward,
+                fold=fold,
                 rows=rows,
                 python=python,
             )

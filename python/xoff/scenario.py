@@ -3205,6 +3205,11 @@ class Scenario(_Part):
     until: str | None = None
     """Ends the run at this time, also with unfinished flows. Default: the last event."""
 
+    ties: Literal["relative"] | None = None
+    """Order of frames that reach a switch at the same moment. `relative`: by the distance from the sender to the
+    destination, so that one server may stand for many (docs/folding.md). Default: by the port of arrival.
+    """
+
     network: Network
     """Nodes and links."""
 

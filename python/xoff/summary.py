@@ -22,6 +22,7 @@ __all__ = [
     "FaultCounts",
     "FlowletCounts",
     "Flows",
+    "Folding",
     "HighWater",
     "HighWaters",
     "JobGroup",
@@ -383,6 +384,21 @@ class FastForward(TypedDict):
     """
 
 
+class Folding(TypedDict):
+    """Folding of a run with `ties = "relative"`."""
+
+    times: int
+    """Number of equal parts of the network, such as servers, of which one was simulated; 1 without folding."""
+
+    rotations: list[list[int]]
+    """Rotations of hosts that map the network and the traffic onto themselves: stride and size of each. Rotations
+    order ties, also in a run that is not folded.
+    """
+
+    obstacle: str | None
+    """Reason against folding; null for a folded run."""
+
+
 class Performance(TypedDict):
     """The cost of the run; not part of the result."""
 
@@ -394,6 +410,9 @@ class Performance(TypedDict):
 
     fast_forward: FastForward
     """The packet-hops that were fast-forwarded."""
+
+    folding: NotRequired[Folding]
+    """Folding, with `ties = "relative"`."""
 
     events: int
     """Events handled."""
@@ -758,7 +777,7 @@ class Summary(TypedDict):
     """The scenario's seed."""
 
     fingerprint: str
-    """A hash of every event: equal for equal runs."""
+    """A hash of arrivals: equal for equal runs."""
 
     simulated_ps: int
     """Arrival time of the last flow's last byte, or the time at which the run stopped."""

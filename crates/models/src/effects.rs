@@ -22,6 +22,20 @@ pub enum Asker {
     Itself,
 }
 
+impl Asker {
+    /// Returns the requester under other names of nodes and ports.
+    #[must_use]
+    pub fn renamed(self, of: impl Fn(u32, PortId) -> (u32, PortId)) -> Self {
+        match self {
+            Self::Output(node, port) => {
+                let (node, port) = of(node, port);
+                Self::Output(node, port)
+            }
+            Self::Neighbour | Self::Itself => self,
+        }
+    }
+}
+
 /// Reason for a pause request to other nodes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Because {

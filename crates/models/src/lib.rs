@@ -47,6 +47,7 @@ pub mod serving;
 pub mod sizing;
 pub mod stack;
 pub mod streams;
+pub mod symmetry;
 pub mod tag;
 pub mod telemetry;
 mod token;

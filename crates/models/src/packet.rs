@@ -292,6 +292,12 @@ impl Packet {
         (self.0[1] >> ROUTE) as u32 & 0x00FF_FFFF
     }
 
+    /// Sets the destination node.
+    #[inline]
+    pub const fn set_dst(&mut self, dst: u32) {
+        self.0[1] = self.0[1] & !(0x00FF_FFFF << ROUTE) | (dst as u64) << ROUTE;
+    }
+
     /// Returns the number of nodes that forwarded the packet, including the source.
     #[inline]
     pub const fn hops(&self) -> usize {
@@ -422,6 +428,12 @@ impl Message for Packet {
     #[inline]
     fn side(&self) -> Option<u32> {
         self.has(Self::SIDE).then(|| self.word())
+    }
+
+    /// At a fixed switch frames carry the port of arrival.
+    #[inline]
+    fn turn(&self) -> u64 {
+        u64::from(self.port_in())
     }
 
     fn at_side(mut self, slot: u32) -> Self {

@@ -322,8 +322,12 @@ fn link(_: &mut Scenario, _: &str, _: f64) -> PyResult<()> {
 
 /// Runs a resolved scenario.
 #[pyfunction]
-#[pyo3(signature = (resolved, tables, threads, progress=None, sink=None, poll=None, window_ps=None, partitions=None, clusters=true, fast_forward=true, rows=true, python=None))]
-#[allow(clippy::too_many_arguments, reason = "the interpreter passes owned values")]
+#[pyo3(signature = (resolved, tables, threads, progress=None, sink=None, poll=None, window_ps=None, partitions=None, clusters=true, fast_forward=true, rows=true, python=None, fold=true))]
+#[allow(
+    clippy::too_many_arguments,
+    clippy::fn_params_excessive_bools,
+    reason = "the interpreter passes owned values, by name"
+)]
 fn run(
     py: Python<'_>,
     resolved: &str,
@@ -338,6 +342,7 @@ fn run(
     fast_forward: bool,
     rows: bool,
     python: Option<(String, f64)>,
+    fold: bool,
 ) -> PyResult<Output> {
     let mut scenario = scenario(resolved)?;
     // Calls of one process wait for one another: more threads would only wait.
@@ -352,6 +357,7 @@ fn run(
         window: window_ps.map(xoff_units::Duration),
         clusters,
         fast_forward,
+        fold,
         ..Plan::default()
     };
     let caller = Caller { progress, sink, poll, is_without_rows: !rows };

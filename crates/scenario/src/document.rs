@@ -44,6 +44,10 @@ pub struct Scenario {
     /// Ends the run at this time, also with unfinished flows. Default: the last event.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub until: Option<Moment>,
+    /// Order of frames that reach a switch at the same moment. `relative`: by the distance from the sender to the
+    /// destination, so that one server may stand for many (docs/folding.md). Default: by the port of arrival.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub ties: Option<Ties>,
     /// Nodes and links.
     pub network: Network,
     /// Packet sizes.
@@ -71,6 +75,14 @@ pub struct Scenario {
 
 fn one() -> u64 {
     1
+}
+
+/// `ties`: the order of frames that reach a switch at the same moment.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum Ties {
+    /// By the distance from the sender to the destination.
+    Relative,
 }
 
 /// `framing`: how payload becomes frames.

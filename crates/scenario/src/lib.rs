@@ -17,6 +17,7 @@ mod error;
 mod fast_forward;
 mod faults;
 mod flow_statistics;
+mod folding;
 mod hosts;
 mod ideal;
 mod limits;

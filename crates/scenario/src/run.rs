@@ -8,8 +8,9 @@ use xoff_engine::state::PeriodKind;
 use xoff_engine::{Checkpoint, Engine, Finish, Message as _, Plan as EnginePlan, Statistics};
 use xoff_models::network::{Settings, build};
 use xoff_models::node::Node;
-use xoff_models::workload::MAX_START;
-use xoff_units::{Duration, Moment};
+use xoff_models::symmetry::ties::Symmetric;
+use xoff_models::workload::{AllFlows, MAX_START};
+use xoff_units::{Duration, Moment, number};
 
 use crate::audit::{STILL, find_deadlock};
 use crate::collect::Collector;
@@ -17,6 +18,7 @@ use crate::document::{Judgement, Scenario};
 use crate::error::InputError;
 use crate::fast_forward::{FastForward, StallDeadline, Suspended};
 use crate::faults::Reroutes;
+use crate::folding;
 use crate::memory::{self, Budget};
 use crate::observer::Observer;
 use crate::runner::Runner;
@@ -199,79 +201,160 @@ impl Runner {
         observer: &mut dyn Observer,
         mut look: impl FnMut(&mut Checkpoint<'_, Node>) -> bool,
     ) -> Result<Outcome, InputError> {
+        let again =
+            (self.scenario.ties.is_some() && engine.fold).then(|| (self.scenario.clone(), self.began));
+        match self.simulate(engine.clone(), None, observer, &mut look)? {
+            Simulated::Whole(outcome) => Ok(*outcome),
+            Simulated::AtLimits(obstacle) => {
+                let Some((scenario, began)) = again else { unreachable!("the run was folded") };
+                let runner = Self::filled(scenario, began)?;
+                match runner.simulate(engine, Some(obstacle), observer, &mut look)? {
+                    Simulated::Whole(outcome) => Ok(*outcome),
+                    Simulated::AtLimits(_) => unreachable!("a run of all nodes has no bound"),
+                }
+            }
+        }
+    }
+
+    /// Runs to the end, folded if possible unless there is an obstacle.
+    fn simulate(
+        mut self,
+        engine: EnginePlan,
+        obstacle: Option<String>,
+        observer: &mut dyn Observer,
+        look: &mut dyn FnMut(&mut Checkpoint<'_, Node>) -> bool,
+    ) -> Result<Simulated, InputError> {
         let (threads, is_enabled) = (engine.threads, engine.fast_forward);
         linked(&self.scenario)?;
+        let obstacle = obstacle.or_else(|| (!engine.fold).then(|| "--no-fold".into()));
+        let folding = folding::prepare(&mut self, obstacle);
+        let symmetric = self.settings.symmetric.clone();
         let mut collector = Collector::new(&self, observer.wants_rows());
         let plan = self.plan.without_flows();
         let Self { topology, plan: whole, settings, scenario, began, .. } = self;
         // Later moments exceed the clock of the engine.
         let until = scenario.until.unwrap_or(MAX_START);
         let engine = EnginePlan { until, ..engine };
-        let (paths, is_end) = (whole.paths.clone(), whole.ends(topology.nodes.len()));
+        let nodes = number(topology.nodes.len());
+        let is_end = if settings.failures.is_empty() { Vec::new() } else { whole.ends(topology.nodes.len()) };
+        let paths = whole.paths.clone();
         let mut engine: Engine<Node> =
             build(&topology, whole, &settings, engine).map_err(|e| InputError::new("network", e.0))?;
         let build_cpu_seconds = began.1.elapsed().as_secs_f64();
         collector.begin(&engine.checkpoint(Moment::ZERO));
-        let mut reroutes =
-            Reroutes::of(&settings, || (topology.clone(), paths, is_end, collector.whole_map()));
-        let mut watch = Watch::new(&scenario, &settings, &engine.checkpoint(Moment::ZERO))?;
-        let mut fast_forward =
+        let reroutes = Reroutes::of(&settings, || (topology.clone(), paths, is_end, collector.whole_map()));
+        let watch = Watch::new(&scenario, &settings, &engine.checkpoint(Moment::ZERO))?;
+        let fast_forward =
             FastForward::of(&scenario, &settings, until, is_enabled, &engine.checkpoint(Moment::ZERO));
-        let (mut ended, mut is_stopping) = (None, false);
-        let finish = engine.run(|cp| {
-            if fast_forward.on_requested_checkpoint(cp) {
-                return ControlFlow::Continue(());
-            }
-            ended = Some(cp.now);
-            if let Some(reroutes) = &mut reroutes {
-                fast_forward.expect(reroutes.look(cp));
-            }
-            if !look(cp) {
-                return ControlFlow::Continue(());
-            }
-            if is_stopping || !fast_forward.tend(cp) {
-                collector.drain(cp, &plan, observer);
-            } else {
-                collector.take_flows(cp, &plan);
-            }
-            if is_stopping {
-                return ControlFlow::Break(());
-            }
-            // A stray frame fails the run; the sender would retransmit without end.
-            let flow = if collector.is_astray {
-                ControlFlow::Break(())
-            } else {
-                let events = (cp.statistics.events + fast_forward.events(), fast_forward.suspended());
-                watch.look(cp, events, &mut collector, observer)
-            };
-            fast_forward.set_stall_deadline(watch.stall_deadline(), cp);
-            // The end is where all nodes are.
-            is_stopping = flow.is_break();
-            if is_stopping && fast_forward.gather(cp) { ControlFlow::Continue(()) } else { flow }
-        });
+        let mut course = Course {
+            plan: &plan,
+            collector,
+            fast_forward,
+            reroutes,
+            watch,
+            observer,
+            look,
+            ended: None,
+            is_stopping: false,
+            is_at_limits: false,
+        };
+        let finish = engine.run(|cp| course.go_on(cp));
+        let Course { watch, mut collector, fast_forward, observer, ended, is_at_limits, .. } = course;
         let Watch { mut abort, was_stopped, is_too_large, is_over, .. } = watch;
         let mut finish = if is_over { Finish::Idle } else { finish };
         if let Some(refusal) = is_too_large {
             return Err(refusal);
         }
+        let at = ended.unwrap_or_default();
+        if is_at_limits || collector.is_at_limits(&engine.checkpoint(at)) {
+            return Ok(Simulated::AtLimits(folding::at_limits(at)));
+        }
         let ledger = ledger(&engine);
-        let fingerprint = engine.fingerprint();
+        let fingerprint = fingerprint(&engine, symmetric.as_ref(), nodes);
         let statistics = engine.statistics();
-        let mut cp = engine.checkpoint(ended.unwrap_or_default());
+        let mut cp = engine.checkpoint(at);
         collector.drain(&mut cp, &plan, observer);
         conclude(&mut finish, &mut abort, &collector, &mut cp);
         collector.catch_up(&mut cp);
         collector.drain_until(Moment::NEVER, &mut cp, &plan, observer);
         collector.close_delays(&mut cp, &plan);
         let verdicts = collector.judge(&cp, &scenario, &End { finish, abort }, ledger);
+        if collector.times() > 1 && !verdicts.have_passed() {
+            return Ok(Simulated::AtLimits(folding::IN_DOUBT.into()));
+        }
         let tables = collector.finish(&cp, &plan, cp.now);
         let mut performance = performance(&collector, fast_forward, statistics);
         (performance.build_cpu_seconds, performance.threads) = (build_cpu_seconds, threads);
+        performance.folding = folding;
         (performance.wall_seconds, performance.cpu_seconds) =
             (began.0.elapsed().as_secs_f64(), began.1.elapsed().as_secs_f64());
         let summary = collector.summary(&scenario, fingerprint, verdicts, performance, cp.now);
-        Ok(Outcome { summary, tables, was_stopped })
+        Ok(Simulated::Whole(Box::new(Outcome { summary, tables, was_stopped })))
     }
+}
+
+/// The course of a run, from checkpoint to checkpoint.
+struct Course<'a> {
+    plan: &'a AllFlows,
+    collector: Collector,
+    fast_forward: FastForward,
+    reroutes: Option<Reroutes>,
+    watch: Watch<'a>,
+    observer: &'a mut dyn Observer,
+    /// See [`Runner::run_with`].
+    look: &'a mut dyn FnMut(&mut Checkpoint<'_, Node>) -> bool,
+    /// The last checkpoint.
+    ended: Option<Moment>,
+    is_stopping: bool,
+    /// A folded run differs from the run of all nodes from now on.
+    is_at_limits: bool,
+}
+
+impl Course<'_> {
+    /// Acts at a checkpoint. The run ends with a break.
+    fn go_on(&mut self, cp: &mut Checkpoint<'_, Node>) -> ControlFlow<()> {
+        if self.fast_forward.on_requested_checkpoint(cp) {
+            return ControlFlow::Continue(());
+        }
+        self.ended = Some(cp.now);
+        self.is_at_limits |= self.collector.is_at_limits(cp);
+        if self.is_at_limits {
+            return ControlFlow::Break(());
+        }
+        if let Some(reroutes) = &mut self.reroutes {
+            self.fast_forward.expect(reroutes.look(cp));
+        }
+        if !(self.look)(cp) {
+            return ControlFlow::Continue(());
+        }
+        if self.is_stopping || !self.fast_forward.tend(cp) {
+            self.collector.drain(cp, self.plan, self.observer);
+        } else {
+            self.collector.take_flows(cp, self.plan);
+        }
+        if self.is_stopping {
+            return ControlFlow::Break(());
+        }
+        // A stray frame fails the run; the sender would retransmit without end.
+        let flow = if self.collector.is_astray {
+            ControlFlow::Break(())
+        } else {
+            let events = (cp.statistics.events + self.fast_forward.events(), self.fast_forward.suspended());
+            self.watch.look(cp, events, &mut self.collector, self.observer)
+        };
+        self.fast_forward.set_stall_deadline(self.watch.stall_deadline(), cp);
+        // The end is where all nodes are.
+        self.is_stopping = flow.is_break();
+        if self.is_stopping && self.fast_forward.gather(cp) { ControlFlow::Continue(()) } else { flow }
+    }
+}
+
+/// The end of a simulation.
+enum Simulated {
+    /// The results.
+    Whole(Box<Outcome>),
+    /// A folded run came to the limits of a fixed switch: the reason to simulate all nodes.
+    AtLimits(String),
 }
 
 /// Refuses a congestion control in Python without a session.
@@ -301,6 +384,14 @@ fn conclude(
     }
 }
 
+/// Returns the fingerprint of a run. A fixed switch handles frames for different servers in any order, and one node of an
+/// orbit tells of the others: with a group the fingerprint covers the representatives that no rotation leaves in place.
+fn fingerprint(engine: &Engine<Node>, symmetric: Option<&Symmetric>, nodes: u32) -> u64 {
+    let Some(Symmetric { group, .. }) = symmetric else { return engine.fingerprint() };
+    let tells = |node: &u32| group.is_representative(*node) && !group.is_fixed(*node);
+    engine.fingerprint_of((0..nodes).filter(tells))
+}
+
 /// Returns the frames on links at the end of a run.
 fn ledger(engine: &Engine<Node>) -> Ledger {
     let mut on_links = (0, 0);
@@ -313,7 +404,10 @@ fn ledger(engine: &Engine<Node>) -> Ledger {
 
 /// Returns the performance of a run, without times.
 fn performance(collector: &Collector, fast_forward: FastForward, statistics: Statistics) -> Performance {
-    let (forwarded, blockers) = fast_forward.end();
+    let (mut forwarded, blockers) = fast_forward.end();
+    let times = u64::from(collector.times());
+    forwarded.packet_hops.iter_mut().for_each(|hops| *hops *= times);
+    forwarded.packet_hops_in_components *= times;
     let by_kind = PacketHopsByKind {
         packets: forwarded.packet_hops[PeriodKind::Packets as usize],
         steps: forwarded.packet_hops[PeriodKind::Steps as usize],
@@ -333,7 +427,7 @@ fn performance(collector: &Collector, fast_forward: FastForward, statistics: Sta
     };
     Performance {
         data_packet_hops: collector.hops,
-        packet_hops_simulated: collector.hops - report.packet_hops,
+        packet_hops_simulated: (collector.hops - report.packet_hops) / times,
         fast_forward: report,
         events: statistics.events,
         windows: statistics.windows,

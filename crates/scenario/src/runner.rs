@@ -49,6 +49,11 @@ impl Runner {
     fn build(mut scenario: Scenario, tables: impl FnMut(&str) -> Option<Input>) -> Result<Self, InputError> {
         let began = (Instant::now(), ProcessTime::now());
         fill(&mut scenario, tables)?;
+        Self::filled(scenario, began)
+    }
+
+    /// Builds network and flows of a scenario with the content of its tables.
+    pub(crate) fn filled(scenario: Scenario, began: (Instant, ProcessTime)) -> Result<Self, InputError> {
         let topology = topology(&scenario)?;
         limits::check_network(&scenario, &topology)?;
         let framing = scenario.framing.on_wire();
@@ -96,6 +101,7 @@ impl Runner {
                 queues: scenario.probe.interval().unwrap_or_default(),
                 delays: scenario.probe.delays.clone(),
             },
+            symmetric: None,
         };
         reachable(&topology, &ports, &plan)?;
         computing(&scenario, &topology, &plan)?;

@@ -50,6 +50,18 @@ pub struct FastForward {
     pub blockers: Vec<&'static str>,
 }
 
+/// Folding of a run with `ties = "relative"`.
+#[derive(Debug, Clone, Default, Serialize)]
+pub struct Folding {
+    /// Number of servers, or other parts of the network, for which one was simulated; 1 without folding.
+    pub times: u32,
+    /// Rotations of hosts under which nothing changes: stride and size of each. Rotations order ties, also in a run
+    /// that is not folded.
+    pub rotations: Vec<[u32; 2]>,
+    /// Reason against folding; null for a folded run.
+    pub obstacle: Option<String>,
+}
+
 /// Fast-forwarded packet-hops by the kind of period.
 #[derive(Debug, Clone, Default, Serialize)]
 pub struct PacketHopsByKind {
@@ -72,6 +84,9 @@ pub struct Performance {
     pub packet_hops_simulated: u64,
     /// Fast-forwarded packet-hops.
     pub fast_forward: FastForward,
+    /// Folding, with `ties = "relative"`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub folding: Option<Folding>,
     /// Events handled.
     pub events: u64,
     /// Windows run.
@@ -109,7 +124,7 @@ pub struct Summary {
     pub name: Option<String>,
     /// Seed.
     pub seed: u64,
-    /// A hash of every event.
+    /// A hash of the arrivals at all nodes; with relative ties at one node of each orbit.
     pub fingerprint: String,
     /// End of the simulated time: the end of the last flow or operation; with unfinished flows, the departure
     /// of the last data packet; for a run that was ended early, the moment of the end.

@@ -196,6 +196,9 @@ pub trait Control: Sized {
     const PULLS: bool = false;
     /// True when the flows of a queue of the host go by [`Self::rank`], and not in turn.
     const RANKED: bool = false;
+    /// True when a host may stand for equal hosts (docs/folding.md): the control acts at senders alone, and random
+    /// numbers are draws by flow or packet.
+    const FOLDS: bool = false;
     /// Returns the rules of pulls; `line` belongs to a host.
     fn pulls(_params: &Self::Params, _line: Line) -> Option<Rules> {
         None

@@ -327,6 +327,7 @@ impl Control for Dcqcn {
     type Params = Params;
     type State = State;
     const LABEL: &'static str = "DCQCN";
+    const FOLDS: bool = true;
     const LISTENS_TO: Option<(&'static str, &'static str)> =
         Some(("ecn", "DCQCN never reacts, as no switch marks packets; set switch.ecn"));
 

@@ -78,6 +78,7 @@ impl Control for Dctcp {
     type Params = Params;
     type State = State;
     const LABEL: &'static str = "DCTCP";
+    const FOLDS: bool = true;
     const HEARS_ACKS: bool = true;
     const LISTENS_TO: Option<(&'static str, &'static str)> =
         Some(("ecn", "DCTCP never reacts, as no switch marks packets; set switch.ecn"));

@@ -216,6 +216,7 @@ impl Control for Hpcc {
     type Params = Params;
     type State = State;
     const LABEL: &'static str = "HPCC";
+    const FOLDS: bool = true;
     const COUNTS: &'static [Count] = &[];
     const HEARS_ACKS: bool = true;
     const LISTENS_TO: Option<(&'static str, &'static str)> = Some((

@@ -123,6 +123,12 @@ macro_rules! registry {
         }
 
         impl CongestionControl {
+            /// Returns the first given control that does not fold ([`Control::FOLDS`]), if any.
+            pub fn unfolded(&self) -> Option<&'static str> {
+                let folds = [$((stringify!($module), $module::$name::FOLDS),)*];
+                self.given().into_iter().find(|name| !folds.contains(&(*name, true)))
+            }
+
             /// See [`Control::pulls`].
             pub fn pulls(&self, line: Line) -> Option<Rules> {
                 None$(.or_else(|| $module::$name::pulls(self.$module.as_ref()?, line)))*

@@ -276,6 +276,7 @@ impl Control for Nscc {
     type Params = Params;
     type State = State;
     const LABEL: &'static str = "NSCC";
+    const FOLDS: bool = true;
     const HEARS_ACKS: bool = true;
     const LISTENS_TO: Option<(&'static str, &'static str)> =
         Some(("ecn", "NSCC reacts to losses alone, as no switch marks packets; set switch.ecn"));

@@ -132,6 +132,7 @@ impl Control for Swift {
     type Params = Params;
     type State = State;
     const LABEL: &'static str = "Swift";
+    const FOLDS: bool = true;
     const COUNTS: &'static [Count] = &[];
     const HEARS_ACKS: bool = true;
 

@@ -123,6 +123,7 @@ impl Control for Timely {
     type Params = Params;
     type State = State;
     const LABEL: &'static str = "TIMELY";
+    const FOLDS: bool = true;
     const COUNTS: &'static [Count] = &[];
     const HEARS_ACKS: bool = true;
 

@@ -15,9 +15,10 @@ use super::message_queue::Messages;
 use super::sender::Sender;
 use super::{Config, Endpoint};
 use crate::effects::{Effect, Effects};
-use crate::flow::{Few, FlowSpec};
+use crate::flow::{Few, FlowSpec, Incoming};
 use crate::message::{Delivered, Message, MessageId, Post};
 use crate::serving::SERVING;
+use crate::symmetry::STAY;
 
 impl Sender {
     /// Updates the packet count to all posted messages, which may have moved.
@@ -85,10 +86,13 @@ impl Endpoint {
     /// Delivers the messages that end before `before`, and returns their number.
     #[cold]
     pub(super) fn deliver(&mut self, flow: u32, before: u32, effects: &mut Effects) -> u32 {
-        let Some(log) = self.incoming.get(&flow).cloned() else { return 0 };
+        let Some(Incoming { log, element }) = self.incoming.get(&flow).cloned() else { return 0 };
         let mut count = 0;
-        while let Some(message) = log.take(before) {
+        while let Some(mut message) = log.take(before) {
             count += 1;
+            if let Some(group) = self.folded.as_ref().filter(|_| element != STAY) {
+                message.post = group.image_of_post(element, &message.post);
+            }
             if message.post.id.job & SERVING != 0 {
                 if let Some(serving) = &mut self.serving {
                     serving.deliver(&message.post, message.posted, effects);

@@ -51,13 +51,14 @@ pub use self::turn::{Requeue, Turn};
 
 use crate::congestion_control::contract::NOTIFICATIONS;
 use crate::count::{Count, Group, Tally};
-use crate::flow::{Connection, FlowSpec, MessageLog, SourceQueue, Start};
+use crate::flow::{Connection, FlowSpec, Incoming, SourceQueue, Start};
 use crate::ids::PortId;
 use crate::job::{Cycle, Programs};
 use crate::message::{Delivered, MessageId};
 use crate::pulls::{CreditCounters, Demand};
 use crate::routing::ate::Weight;
 use crate::serving::Serving;
+use crate::symmetry::Symmetry;
 
 const NO_SLOT: u32 = u32::MAX;
 
@@ -153,7 +154,9 @@ pub struct Endpoint {
     /// The messages of the connection that is about to start.
     opening: Option<Box<Messages>>,
     /// The message logs of connections that end here.
-    pub incoming: FxHashMap<u32, Arc<MessageLog>>,
+    pub incoming: FxHashMap<u32, Incoming>,
+    /// The group of renamings of a folded run.
+    pub folded: Option<Arc<Symmetry>>,
     /// Messages delivered here since the last checkpoint.
     pub delivered: Vec<Delivered>,
     /// Flows acknowledged since the last checkpoint.
@@ -195,6 +198,7 @@ impl state::State for Endpoint {
             frees_slots: _,
             freed: _,
             incoming: _,
+            folded: _,
             last_receiver: _,
             free_receivers: _,
             injected_bytes,
@@ -348,6 +352,7 @@ impl Endpoint {
             connections: Vec::new(),
             opening: None,
             incoming: FxHashMap::default(),
+            folded: None,
             delivered: Vec::new(),
             sent: Vec::new(),
             arrived: Vec::new(),

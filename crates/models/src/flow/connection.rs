@@ -6,6 +6,15 @@ use super::few::Few;
 use super::spec::FlowSpec;
 use crate::message::Message;
 
+/// A connection to come, without a log.
+#[derive(Debug, Clone, Copy)]
+pub struct Planned {
+    /// As a flow.
+    pub spec: FlowSpec,
+    /// The number of messages.
+    pub to_come: u32,
+}
+
 /// A connection of a host; its size is the payload of all messages.
 #[derive(Debug, Clone)]
 pub struct Connection {
@@ -15,6 +24,16 @@ pub struct Connection {
     pub to_come: u32,
     /// The log of messages for the other end.
     pub log: Arc<MessageLog>,
+}
+
+/// The log of a connection at its receiver.
+#[derive(Debug, Clone, Default)]
+pub struct Incoming {
+    /// The log.
+    pub log: Arc<MessageLog>,
+    /// In a folded run, the element that renames the messages of the log: the log is that of the connection of
+    /// another pair of ranks.
+    pub element: u32,
 }
 
 /// The messages of a connection that the receiver has not yet taken, each with the number of the first packet

@@ -10,7 +10,7 @@ mod source_queue;
 mod spec;
 mod start;
 
-pub use self::connection::{Connection, MessageLog};
+pub use self::connection::{Connection, Incoming, MessageLog, Planned};
 pub use self::drawn::{Drawn, Offer};
 pub use self::few::Few;
 pub use self::source_queue::SourceQueue;

@@ -134,6 +134,11 @@ impl Handovers {
         Self { delayed, blocks: FxHashMap::default(), last: None, free: Moment::ZERO, slots, queues, places }
     }
 
+    /// Returns NVLink's queues by key, in order, with their numbers.
+    pub fn queues(&self) -> &[(QueueKey, u32)] {
+        &self.queues
+    }
+
     /// Returns the queue of NVLink with a key.
     pub fn queue(&self, key: QueueKey) -> Option<u32> {
         let place = self.queues.binary_search_by_key(&key, |one| one.0).ok()?;

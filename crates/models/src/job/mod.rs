@@ -21,6 +21,7 @@ mod progress;
 mod rank;
 pub mod repetition;
 pub mod shape;
+pub mod symmetry;
 
 pub use self::builder::Builder;
 pub use self::connections::Connection;
@@ -28,7 +29,7 @@ pub use self::graph::{Graph, Lines, OnServers, Outside};
 pub use self::handover::QueueKey;
 pub use self::operation::{Operation, Shared, What, Work};
 pub use self::piece::{Costs, Messages, Piece, Way};
-pub use self::program::{Ended, Program, Programs};
+pub use self::program::{By, Ended, Program, Programs};
 pub use self::progress::{CollectiveProgress, Cycle, RankProgress};
 pub use self::rank::Rank;
 pub use self::repetition::{LoopRegion, SeriesStride};

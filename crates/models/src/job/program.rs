@@ -268,7 +268,23 @@ impl Program {
         effects.push(Effect::Post(Post { id, flow, bytes, after }));
     }
 
-    fn connection(&self, to: u32, line: u64) -> Option<usize> {
+    /// Returns the connections by receiving rank and line, in order, each with its flow.
+    pub(super) fn connections(&self) -> &[((u32, u64), u32)] {
+        &self.connections
+    }
+
+    /// Returns the queues of slices over NVLink by key, in order, each with its number at the host.
+    pub(super) fn queues(&self) -> &[(QueueKey, u32)] {
+        self.handovers.as_ref().map_or(&[], |handovers| handovers.queues())
+    }
+
+    /// Returns the job and the rank of the program.
+    pub const fn of(&self) -> (u32, u32) {
+        (self.job, self.rank)
+    }
+
+    /// Returns the index of the connection to a rank on a line.
+    pub(super) fn connection(&self, to: u32, line: u64) -> Option<usize> {
         self.connections.binary_search_by_key(&(to, line), |c| c.0).ok()
     }
 

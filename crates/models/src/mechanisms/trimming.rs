@@ -90,8 +90,9 @@ impl Install for Trimming {
         Some(Self { limit, size, headers, sources, trimmed: 0, bounced: 0 })
     }
 
-    fn properties(_: &Params) -> Properties {
-        Properties { cuts_data: true, ..Properties::default() }
+    /// A header that goes back leaves a switch by another output.
+    fn properties(params: &Params) -> Properties {
+        Properties { cuts_data: true, folds: !params.return_to_sender, ..Properties::default() }
     }
 
     fn validate(params: &Params, context: &ValidationContext<'_>) -> Result<(), ParamError> {

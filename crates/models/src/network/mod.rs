@@ -34,9 +34,10 @@ use crate::queueing::port::{Port, Purpose, QueuePlan, QueueSpec, Turns};
 use crate::relay::Scheduler;
 use crate::retry::{self, Retry};
 use crate::routing::ate::Weight;
-use crate::routing::{FirstHop, Map, shortest};
+use crate::routing::{FirstHop, Map, choose_alike, shortest};
 use crate::sizing;
 use crate::streams;
+use crate::symmetry::ties::Symmetric;
 use crate::tag::TagField;
 use crate::topology::{NodeSpec, PortSpec, Topology};
 use crate::transport::{self, Protocol};
@@ -296,9 +297,10 @@ impl Builder<'_> {
             list.push(mechanism);
         }
         let mechanisms = Mechanisms::new(list);
+        let draws_as = settings.symmetric.as_ref().map_or(node, |of| of.group.representative(node));
         let effects = Effects::new(
             settings.seed,
-            node,
+            draws_as,
             &plan.sources.keys,
             mechanisms.iter().map(mechanisms::Mechanism::name),
         );
@@ -311,6 +313,7 @@ impl Builder<'_> {
             .with(settings.wanted.clone(), reorders, settings.acks, settings.faults)
             .cutting_through(self.cut_through(node))
             .failing(self.failing(node))
+            .taking_turns(settings.symmetric.as_ref(), &self.ports[index(node)])
     }
 
     /// Returns the faults of a node.
@@ -407,8 +410,14 @@ pub fn build(
     engine: EnginePlan,
 ) -> Result<Engine<Node>, PlanError> {
     let ends = plan.ends(topology.nodes.len());
-    let routes =
+    let mut routes =
         shortest(topology, plan.paths.clone(), &settings.first_hop, settings.seed, |node| ends[node]);
+    if let Some(Symmetric { group, is_folded }) = &settings.symmetric {
+        choose_alike(&mut routes, settings.seed, |node| group.representative(node));
+        if *is_folded {
+            plan.fold(group);
+        }
+    }
     let map = Arc::new(Map::new(routes, topology.wiring()));
     let parts = settings.locals.list().iter().map(|l| l.mechanisms.parts()).collect();
     let ports = topology.ports();
@@ -417,6 +426,8 @@ pub fn build(
     let builder = Builder { topology, ports, settings, map, round_trip, parts, tags };
     let mut starts = std::mem::take(&mut plan.starts).into_iter();
     let mut waiting = std::mem::take(&mut plan.waiting).into_iter();
+    let folded = settings.symmetric.as_ref().filter(|of| of.is_folded).map(|of| &of.group);
+    let mut connections = plan.take_connections(folded.map(|group| &**group));
     let mut nvlinks = NvLinks::new(&plan.nvlink, &builder.ports);
     let mut servings = Servings::new(&plan, &builder.ports, &nvlinks.next);
     let round_trip = lines.longest_round_trip();
@@ -437,8 +448,8 @@ pub fn build(
             let mut endpoint = Endpoint::new(id, config, weight, starts, waiting);
             endpoint.mixed = configs.mixed(&builder.ports[n], &plan, settings);
             endpoint.arrivals = std::mem::take(&mut plan.arrivals[n]);
-            endpoint.connections = std::mem::take(&mut plan.connections[n]);
-            endpoint.incoming = std::mem::take(&mut plan.incoming[n]);
+            (endpoint.connections, endpoint.incoming) = std::mem::take(&mut connections[n]);
+            endpoint.folded = folded.cloned();
             endpoint.programs = Programs::new(std::mem::take(&mut plan.programs[n]));
             endpoint.frees_slots = endpoint.programs.have_library();
             endpoint.nvlink = nvlinks.nodes.remove(&id).map(Box::new);

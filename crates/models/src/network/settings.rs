@@ -20,6 +20,7 @@ use crate::relay;
 use crate::retry;
 use crate::routing::FirstHop;
 use crate::stack::{Stack, Stacks};
+use crate::symmetry::ties::Symmetric;
 use crate::tag::{self, TagField, TagUse};
 use crate::topology::{NodeSpec, PortSpec};
 use crate::transport::Protocol;
@@ -66,6 +67,8 @@ pub struct Settings {
     pub retry: Option<retry::Params>,
     /// Records to write.
     pub wanted: Wanted,
+    /// A group of renamings under which nothing changes, if the scenario has relative ties.
+    pub symmetric: Option<Symmetric>,
 }
 
 impl Settings {
@@ -265,6 +268,7 @@ impl Settings {
             failover: Failover::default(),
             retry: None,
             wanted: Wanted::default(),
+            symmetric: None,
         }
     }
 }

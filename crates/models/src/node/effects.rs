@@ -42,6 +42,9 @@ impl Node {
             Effect::Discard(port, queues) => self.discard(port, queues, owner, cx),
             Effect::MoveQueue(port, from, to) => self.pour(port, from, to, cx),
             Effect::Pausing(because) => {
+                if let Some(limits) = &mut self.limits {
+                    limits.reach();
+                }
                 if let Some(recorder) = &mut self.delays {
                     let routes = &self.routes;
                     recorder.on_pausing(

@@ -68,7 +68,7 @@ impl Node {
         if self.is_watched {
             self.follow_arrival(&packet, out, queue, cx.now());
         }
-        let crossed = self.core.ingress[group].add(packet.bytes());
+        let crossed = self.enter(group, packet.bytes());
         let is_input_queued = self.core.queueing == Queueing::Iq;
         if !is_input_queued {
             self.core.ports[out].queues[queue].bytes.add(packet.bytes());
@@ -104,6 +104,15 @@ impl Node {
             }
             self.kick(out, cx);
         }
+    }
+
+    /// Counts the bytes of an admitted packet at its input; true if the count crosses the level.
+    #[inline]
+    fn enter(&mut self, group: usize, bytes: u16) -> bool {
+        if let Some(limits) = &mut self.limits {
+            limits.check(&self.core);
+        }
+        self.core.ingress[group].add(bytes)
     }
 
     #[cold]

@@ -43,7 +43,10 @@ use crate::packet::Packet;
 use crate::queueing::port::Choice;
 use crate::record::{Pause, Records, Wanted};
 use crate::routing::{Map, Routes};
+use crate::symmetry::limits::Limits;
+use crate::symmetry::ties::{Symmetric, Ties};
 use crate::token;
+use crate::topology::PortSpec;
 
 type Cx<'a> = Context<'a, Packet>;
 
@@ -125,6 +128,12 @@ pub struct Node {
     next_sample: Moment,
     /// True if the node forwards packets.
     pub forwards: bool,
+    /// True for a fixed switch of a group of renamings, where frames have turns.
+    has_turns: bool,
+    /// The turns of frames for fixed switches, if any.
+    ties: Option<Box<Ties>>,
+    /// The bound of a fixed switch in a folded run.
+    limits: Option<Box<Limits>>,
     /// Frames that depart are recorded or followed, and arriving frames are examined.
     is_watched: bool,
     /// A fault is active at the node, injected or by a link that is down.
@@ -179,6 +188,9 @@ impl State for Node {
             wanted,
             marks: _,
             forwards: _,
+            has_turns: _,
+            ties: _,
+            limits: _,
             is_watched: _,
             acks: _,
         } = self;
@@ -235,6 +247,9 @@ impl Node {
             core: Core { routing, ..core },
             routes,
             forwards,
+            has_turns: false,
+            ties: None,
+            limits: None,
             mechanisms,
             effects,
             endpoint,
@@ -273,6 +288,24 @@ impl Node {
     #[must_use]
     pub fn cutting_through(self, cut_through: Option<Box<CutThrough>>) -> Self {
         Self { cut_through, ..self }
+    }
+
+    /// Returns the node as part of a network with a group of renamings.
+    #[must_use]
+    pub fn taking_turns(self, symmetric: Option<&Symmetric>, ports: &[PortSpec]) -> Self {
+        let Some(symmetric) = symmetric else { return self };
+        let peers = ports.iter().map(|port| (port.peer, port.peer_port));
+        let ties = Ties::new(symmetric, peers).map(Box::new);
+        let has_turns = symmetric.group.is_fixed(self.core.id);
+        let copies = || number(symmetric.group.elements_at(self.core.id).len());
+        let limits = (symmetric.is_folded && has_turns).then(|| Box::new(Limits::new(copies())));
+        Self { has_turns, ties, limits, ..self }
+    }
+
+    /// True if a folded run differs from the run of all nodes from now on: a fixed switch has paused a neighbour, or the
+    /// switch may have met a limit of its shared buffer.
+    pub fn is_at_limits(&self) -> bool {
+        self.limits.as_ref().is_some_and(|limits| limits.is_reached())
     }
 
     /// True for a host that forwards packets.
@@ -334,6 +367,10 @@ impl EngineNode for Node {
         ports ^ counters ^ endpoint ^ self.counts.data_hops
     }
 
+    fn has_turns(&self) -> bool {
+        self.has_turns
+    }
+
     /// Each flow keeps its deadline.
     fn timer(token: u64) -> Timer {
         match token::unpack(token).0 {
@@ -365,7 +402,8 @@ impl EngineNode for Node {
 
     #[inline(always)]
     fn on_arrival(&mut self, port: usize, packet: Packet, cx: &mut Cx<'_>) {
-        let port = PortId::at(port);
+        let port =
+            if self.has_turns && !packet.is_link_local() { packet.in_port() } else { PortId::at(port) };
         self.begin(cx.now());
         if self.is_watched && self.trace_arrival(port, packet, cx) {
             return;

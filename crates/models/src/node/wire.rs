@@ -154,6 +154,10 @@ impl Node {
         frame.hop();
         if is_express {
             cx.send_express(port.index(), arrives - peer_delay, frame);
+        } else if let Some(ties) = &self.ties
+            && let Some(turn) = ties.cross(port, &mut frame)
+        {
+            cx.send_in_turn(port.index(), turn, arrives, frame);
         } else {
             cx.send(port.index(), arrives, frame);
         }

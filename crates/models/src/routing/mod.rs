@@ -9,10 +9,11 @@ use std::collections::{HashMap, VecDeque};
 use std::sync::Arc;
 
 use crate::ids::PortId;
+use rustc_hash::FxHashMap;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use xoff_engine::random::mix;
-use xoff_units::{Duration, Serializer, index, number, wide};
+use xoff_units::{Duration, Serializer, index, number};
 
 use crate::packet::Packet;
 use crate::streams::Keys;
@@ -69,7 +70,7 @@ impl Sources {
 
 /// Pinned paths in pairs, an even number for data and the next number for answers; and the keys for hashes of
 /// other flows.
-#[derive(Debug, Default)]
+#[derive(Debug, Clone, Default)]
 pub struct Paths {
     keys: Keys,
     start: Vec<u32>,
@@ -359,7 +360,7 @@ pub fn shortest_by(
     let table = |one: &bool| if *one { Vec::new() } else { vec![(u32::MAX, 1_u32); roots.len()] };
     let mut entries: Vec<Vec<(u32, u32)>> = has_one_port.iter().map(table).collect();
     let mut choices: Vec<Vec<PortId>> = vec![Vec::new(); n];
-    let mut known: Vec<HashMap<Vec<PortId>, u32>> = vec![HashMap::new(); n];
+    let mut known: Vec<FxHashMap<Vec<PortId>, u32>> = vec![FxHashMap::default(); n];
     let mut distance = vec![u32::MAX; n];
     for (g, root) in roots.iter().enumerate() {
         distances(topology, &ports, *root, &may_use, &mut distance);
@@ -395,7 +396,7 @@ pub fn shortest_by(
         .zip(choices)
         .enumerate()
         .map(|(node, (entries, choices))| {
-            let salt = mix(seed ^ mix(wide(node) + 1));
+            let salt = salt(seed, number(node));
             Arc::new(Routes {
                 destinations: destinations.clone(),
                 paths: paths.clone(),
@@ -406,6 +407,20 @@ pub fn shortest_by(
             })
         })
         .collect()
+}
+
+/// Lets nodes choose among paths as other nodes choose: `of` returns the node with the same choices.
+pub fn choose_alike(routes: &mut [Arc<Routes>], seed: u64, of: impl Fn(u32) -> u32) {
+    for (node, routes) in (0..).zip(routes) {
+        if let Some(routes) = Arc::get_mut(routes) {
+            routes.salt = salt(seed, of(node));
+        }
+    }
+}
+
+/// Returns what distinguishes the choices of a node.
+fn salt(seed: u64, node: u32) -> u64 {
+    mix(seed ^ mix(u64::from(node) + 1))
 }
 
 #[cfg(test)]

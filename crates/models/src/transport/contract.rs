@@ -167,6 +167,8 @@ pub trait Transport: Sized {
     const WINDOWS_HOLD_LOST: bool = false;
     /// True when packets out of order are kept and not repeated.
     const BEARS_REORDERING: bool = true;
+    /// True when a host may stand for equal hosts (docs/folding.md).
+    const FOLDS: bool = false;
     /// The mechanism of switches that reports losses, and the warning for scenarios without the mechanism
     /// where packets may be dropped.
     const LISTENS_TO: Option<(&'static str, &'static str)> = None;

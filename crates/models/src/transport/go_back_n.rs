@@ -108,6 +108,7 @@ impl Transport for GoBackN {
     type Sender = ();
     type Receiver = Reported;
     const LABEL: &'static str = "Go-Back-N";
+    const FOLDS: bool = true;
     const BEARS_REORDERING: bool = false;
 
     fn settled(params: &Params, line: Line) -> Params {

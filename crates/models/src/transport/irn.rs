@@ -128,6 +128,7 @@ impl Transport for Irn {
     type Sender = Box<Sender>;
     type Receiver = Option<Box<Beyond>>;
     const LABEL: &'static str = "IRN";
+    const FOLDS: bool = true;
 
     fn settled(params: &Params, line: Line) -> Params {
         let product = Bytes(line.product(line.round_trip) as u64);

@@ -154,6 +154,11 @@ macro_rules! registry {
                 match self { $(Self::$name(_) => $module::$name::ACKNOWLEDGES,)* Self::Plugin(t) => t.entry.part.acknowledges }
             }
 
+            /// See [`Transport::FOLDS`].
+            pub const fn folds(&self) -> bool {
+                match self { $(Self::$name(_) => $module::$name::FOLDS,)* Self::Plugin(_) => false }
+            }
+
             /// See [`Transport::BEARS_REORDERING`].
             pub const fn bears_reordering(&self) -> bool {
                 match self { $(Self::$name(_) => $module::$name::BEARS_REORDERING,)* Self::Plugin(t) => t.entry.part.bears_reordering }

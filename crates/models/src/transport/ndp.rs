@@ -119,6 +119,7 @@ impl Transport for Ndp {
     type Sender = Box<Sender>;
     type Receiver = selective::Receiver;
     const LABEL: &'static str = "NDP";
+    const FOLDS: bool = true;
     const COUNTS: &'static [Count] = &[PULLS];
     const WINDOWS_HOLD_LOST: bool = true;
     const LISTENS_TO: Option<(&'static str, &'static str)> = Some((

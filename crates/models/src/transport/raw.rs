@@ -28,6 +28,7 @@ impl Transport for Raw {
     type Sender = ();
     type Receiver = ();
     const LABEL: &'static str = "raw frames";
+    const FOLDS: bool = true;
     const ACKNOWLEDGES: bool = false;
 
     fn new(_: &Params, _: &Framing) -> Self {

@@ -228,6 +228,7 @@ impl Transport for Selective {
     type Sender = Box<Sender>;
     type Receiver = Receiver;
     const LABEL: &'static str = "selective";
+    const FOLDS: bool = true;
     const WINDOWS_HOLD_LOST: bool = true;
 
     fn settled(params: &Params, line: Line) -> Params {

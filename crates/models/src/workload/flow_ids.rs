@@ -8,19 +8,20 @@ use std::sync::Arc;
 
 use crate::ids::PortId;
 use rustc_hash::FxHashMap;
-use xoff_units::{Moment, index, wide};
+use xoff_units::{Moment, index, number as number_of, wide};
 
 use super::builder::{Common, DrawnAt, Listed, MAX_FLOWS, Making, Problem};
 use super::collective_summary::Together;
 use super::dependencies::Dependencies;
 use super::nvlink::NvLinkPlan;
 use super::row::{Flow, place};
-use crate::flow::{Connection, FlowSpec, MessageLog, SourceQueue, Start};
+use crate::flow::{Connection, FlowSpec, Incoming, Planned, SourceQueue, Start};
 use crate::job;
 use crate::job::{Graph, Program};
 use crate::routing::{MAX_SWITCHES, Paths, Sources};
 use crate::serving::{Connects, Plan, SERVING, workload_of};
 use crate::streams::Keys;
+use crate::symmetry::{STAY, Symmetry};
 use crate::topology::{PortSpec, Topology};
 
 /// A simulation ends before this.
@@ -42,6 +43,9 @@ impl Served {
         Self { plan, flows: Vec::new(), queues: Vec::new() }
     }
 }
+
+/// The logs of connections that end at a node.
+pub type Logs = FxHashMap<u32, Incoming>;
 
 /// All flows of a scenario, by source.
 #[derive(Debug, Default)]
@@ -77,11 +81,9 @@ pub struct AllFlows {
     /// Workloads whose flows are connections, with the number of messages.
     pub messages: BTreeMap<u32, u64>,
     /// For each node, its connections by number.
-    pub connections: Vec<Vec<Connection>>,
+    pub connections: Vec<Vec<Planned>>,
     /// NVLink of all servers.
     pub nvlink: NvLinkPlan,
-    /// For each node, the logs of connections that end there.
-    pub incoming: Vec<FxHashMap<u32, Arc<MessageLog>>>,
     /// For each node, the programs of ranks.
     pub programs: Vec<Vec<Program>>,
     /// Serving workloads.
@@ -113,6 +115,49 @@ impl AllFlows {
             nvlink: NvLinkPlan::new(self.nvlink.servers),
             ..Self::default()
         }
+    }
+
+    /// Lets flows that a group maps onto each other share hashes and draws.
+    pub fn share_keys(&mut self, group: &Symmetry) {
+        let keys = Keys::new(group.first_flows().map(|first| self.sources.keys.of(first)).collect());
+        self.sources = Arc::new(Sources { first: self.sources.first.clone(), keys: keys.clone() });
+        self.paths = Arc::new(Paths::clone(&self.paths).with(keys));
+    }
+
+    /// Keeps the flows and programs of representatives.
+    pub fn fold(&mut self, group: &Symmetry) {
+        for node in 0..self.starts.len() {
+            if group.is_representative(number_of(node)) {
+                continue;
+            }
+            self.starts[node] = Vec::new();
+            self.waiting[node] = Vec::new();
+            self.programs[node] = Vec::new();
+            self.connections[node] = Vec::new();
+        }
+    }
+
+    /// Takes the connections of all nodes, with their logs at both ends. In a folded run a connection to another host ends at
+    /// the representative of the host.
+    pub fn take_connections(&mut self, folded: Option<&Symmetry>) -> Vec<(Vec<Connection>, Logs)> {
+        let planned = std::mem::take(&mut self.connections);
+        let mut found: Vec<(Vec<Connection>, Logs)> = planned.iter().map(|_| Default::default()).collect();
+        for (src, list) in planned.into_iter().enumerate() {
+            found[src].0.reserve_exact(list.len());
+            for Planned { spec, to_come } in list {
+                let log = Arc::default();
+                let (mut end, mut incoming) =
+                    ((spec.dst, spec.flow), Incoming { log: Arc::clone(&log), element: STAY });
+                if let Some(group) = folded {
+                    incoming.element = group.inverse(group.element(spec.dst));
+                    end =
+                        (group.image(incoming.element, end.0), group.image_of_flow(incoming.element, end.1));
+                }
+                found[index(end.0)].1.insert(end.1, incoming);
+                found[src].0.push(Connection { spec, to_come, log });
+            }
+        }
+        found
     }
 
     /// True for an open connection.
@@ -157,7 +202,8 @@ impl AllFlows {
 
     /// Sources and flows with pinned paths.
     pub fn pinned(&self) -> impl Iterator<Item = (u32, &FlowSpec)> {
-        self.listed().filter(|(_, flow)| flow.path >= Paths::FIRST)
+        let listed = (!self.paths.is_empty()).then(|| self.listed());
+        listed.into_iter().flatten().filter(|(_, flow)| flow.path >= Paths::FIRST)
     }
 
     /// Returns for each node whether flows start or end there.
@@ -241,7 +287,6 @@ pub(super) fn number<'a>(
         serving: serving.into_iter().map(Served::new).collect(),
         connections: (0..n).map(|_| Vec::new()).collect(),
         nvlink: NvLinkPlan::new(topology.servers),
-        incoming: vec![FxHashMap::default(); n],
         programs: (0..n).map(|_| Vec::new()).collect(),
         starts: (0..n).map(|_| Vec::new()).collect(),
         waiting: vec![Vec::new(); n],
@@ -275,11 +320,23 @@ pub(super) fn number<'a>(
     for at in drawn {
         flows.starts[index(at.node)].push(Start::Drawn(at.flows));
     }
-    flows.pairs = listed.iter().map(|f| (f.src, f.dst)).collect();
-    flows.pairs.sort_unstable();
-    flows.pairs.dedup();
+    flows.pairs = pairs(&listed);
     flows.paths = Arc::new(paths.with(flows.sources.keys.clone()));
     Ok(flows)
+}
+
+/// Returns the distinct pairs of ends of flows that are listed by source.
+fn pairs(listed: &[Listed<'_>]) -> Vec<(u32, u32)> {
+    let mut found = Vec::new();
+    let mut ends = Vec::new();
+    for of_source in listed.chunk_by(|a, b| a.src == b.src) {
+        ends.clear();
+        ends.extend(of_source.iter().map(|flow| (flow.src, flow.dst)));
+        ends.sort_unstable();
+        ends.dedup();
+        found.extend_from_slice(&ends);
+    }
+    found
 }
 
 struct Numbering<'a> {
@@ -474,9 +531,7 @@ impl<'a> Numbering<'a> {
             };
             flows.resize(flows.len().max(index(place) + 1), 0);
             flows[index(place)] = spec.flow;
-            let log = Arc::<MessageLog>::default();
-            self.flows.incoming[index(f.dst)].insert(spec.flow, log.clone());
-            self.flows.connections[index(f.src)].push(Connection { spec: *spec, to_come, log });
+            self.flows.connections[index(f.src)].push(Planned { spec: *spec, to_come });
             let counts = if job & SERVING == 0 { &mut self.flows.messages } else { &mut self.flows.open };
             let added = if job & SERVING == 0 { u64::from(to_come) } else { 1 };
             *counts.entry(f.workload.into()).or_default() += added;

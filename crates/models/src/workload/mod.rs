@@ -25,7 +25,7 @@ pub use self::collective_summary::{Over, Together};
 pub use self::flow_ids::{AllFlows, MAX_START, Served};
 pub use self::host::Host;
 pub use self::nccl::{Library, Params as NcclParams};
-pub use self::nvlink::NvLinkPlan;
+pub use self::nvlink::{NvLinkPlan, Queue};
 pub use self::placement::Placement;
 pub use self::row::Flow;
 pub use self::warm_start::Warm;

@@ -1,13 +1,16 @@
 //! Ends of flows, and the progress of a run.
 
 use std::collections::BTreeSet;
+use std::sync::Arc;
 
 use xoff_engine::Checkpoint;
 use xoff_models::endpoint::Sent;
 use xoff_models::node::Node;
+use xoff_models::symmetry::View;
 use xoff_models::workload::AllFlows;
 use xoff_units::{Moment, index, wide};
 
+use crate::folding::unfold::Unfold;
 use crate::observer::Progress;
 
 pub struct Ends {
@@ -32,6 +35,9 @@ pub struct Ends {
     operations: (u64, u64),
     /// Connections, by the numbers of workloads. Delivery is counted by message.
     connections: Connections,
+    unfold: Arc<Unfold>,
+    /// True if each flow has a row.
+    keeps_flows: bool,
 }
 
 /// Connections among the flows.
@@ -59,7 +65,9 @@ impl Connections {
 }
 
 impl Ends {
-    pub fn new(plan: &AllFlows, repeats: bool) -> Self {
+    /// Returns the ends of a run that has not begun. With `keeps_flows` the flows of all nodes end one by one,
+    /// also in a folded run.
+    pub fn new(plan: &AllFlows, repeats: bool, unfold: Arc<Unfold>, keeps_flows: bool) -> Self {
         let operations: u64 = plan.jobs.iter().map(|job| job.operations()).sum();
         let requests: u64 = plan.serving.iter().map(|served| wide(served.plan.requests.len())).sum();
         Self {
@@ -76,51 +84,63 @@ impl Ends {
             bytes: plan.bytes,
             operations: (0, operations + requests),
             connections: Connections::new(plan),
+            unfold,
+            keeps_flows,
         }
+    }
+
+    /// Returns the number of flows for which a flow of a row stands.
+    pub fn times(&self) -> u64 {
+        if self.keeps_flows { 1 } else { u64::from(self.unfold.times()) }
     }
 
     /// Returns the arrival of the last byte of a flow.
     pub fn arrival(&self, flow: u32) -> Option<Moment> {
-        Some(self.arrived[index(flow)]).filter(|at| *at != Moment::NEVER)
+        Some(self.arrived[index(self.unfold.first_flow(flow))]).filter(|at| *at != Moment::NEVER)
     }
 
     /// Takes the arrivals recorded by hosts, and returns flows that ended.
     pub fn arrivals(&mut self, cp: &mut Checkpoint<'_, Node>) -> Vec<Sent> {
-        for id in 0..cp.nodes() {
+        for id in self.unfold.simulated() {
             let Some(endpoint) = &mut cp.node_mut(id).endpoint else { continue };
             for (flow, at) in endpoint.arrived.drain(..) {
-                self.arrived[index(flow)] = at;
-                self.completed += 1;
+                self.arrived[index(self.unfold.first_flow(flow))] = at;
+                self.completed += u64::from(self.unfold.times());
                 self.last = self.last.max(at);
             }
         }
         let is_settled = |s: &Sent| self.arrival(s.flow).is_some() || self.lost.contains(&s.flow);
         let (settled, left): (Vec<_>, Vec<_>) = self.left.iter().partition(|s| is_settled(s));
         self.left = left;
-        self.bytes_completed += settled.iter().map(|s| self.connections.size(s)).sum::<u64>();
+        let bytes: u64 = settled.iter().map(|s| self.connections.size(s)).sum();
+        self.bytes_completed += bytes * self.times();
         settled
     }
 
     /// Takes the finished flows recorded by sources, and returns flows that ended.
     pub fn departures(&mut self, cp: &mut Checkpoint<'_, Node>) -> Vec<Sent> {
+        let unfold = self.unfold.clone();
+        let image = |view: &View, s: &Sent| unfold.sent(view, s);
+        let sent = unfold.take(
+            cp,
+            |node| node.endpoint.as_mut().map_or_else(Vec::new, |e| std::mem::take(&mut e.sent)),
+            self.keeps_flows.then_some(&image),
+        );
         let mut over = Vec::new();
-        for id in 0..cp.nodes() {
-            let Some(endpoint) = &mut cp.node_mut(id).endpoint else { continue };
-            for s in endpoint.sent.drain(..) {
-                if self.repeats || self.arrival(s.flow).is_some() {
-                    self.bytes_completed += self.connections.size(&s);
-                    over.push(s);
-                } else {
-                    self.left.push(s);
-                }
+        for s in sent {
+            if self.repeats || self.arrival(s.flow).is_some() {
+                self.bytes_completed += self.connections.size(&s) * self.times();
+                over.push(s);
+            } else {
+                self.left.push(s);
             }
         }
         over
     }
 
     /// A message of a connection was delivered.
-    pub const fn deliver(&mut self, bytes: u64) {
-        self.bytes_completed += bytes;
+    pub fn deliver(&mut self, bytes: u64) {
+        self.bytes_completed += bytes * self.times();
     }
 
     /// Adds finished operations of jobs, with the end of the last operation.
@@ -211,7 +231,8 @@ mod tests {
         );
         let runner = Runner::new(from_toml(&text, &[]).unwrap(), |_| None).unwrap();
         let acknowledges = runner.settings.protocols()[0].acknowledges();
-        let mut ends = Ends::new(&runner.plan, acknowledges);
+        let unfold = Arc::new(Unfold::new(xoff_units::number(runner.topology.nodes.len()), None));
+        let mut ends = Ends::new(&runner.plan, acknowledges, unfold, true);
         let plan = Plan { checkpoint: xoff_units::Duration::us(1), ..Plan::default() };
         let mut engine = build(&runner.topology, runner.plan, &runner.settings, plan).unwrap();
         let mut after = |cp: &mut Checkpoint<'_, Node>| {

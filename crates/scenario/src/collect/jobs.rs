@@ -10,6 +10,7 @@ use xoff_models::message::{Delivered, Post};
 use xoff_models::node::Node;
 use xoff_models::packet::Packet;
 use xoff_models::serving::SERVING;
+use xoff_models::symmetry::View;
 use xoff_models::workload::AllFlows;
 use xoff_units::{Moment, index, wide};
 
@@ -28,12 +29,18 @@ impl Collector {
         if plan.jobs.is_empty() && plan.serving.is_empty() {
             return;
         }
-        let (mut delivered, mut ended) = (Vec::new(), Vec::new());
-        for id in 0..cp.nodes() {
-            let Some(endpoint) = &mut cp.node_mut(id).endpoint else { continue };
-            delivered.append(&mut endpoint.delivered);
-            ended.extend(endpoint.programs.take_ended());
-        }
+        let unfold = self.unfold.clone();
+        let image = |view: &View, one: &Delivered| unfold.delivered(view, one);
+        let mut delivered = unfold.take(
+            cp,
+            |node| node.endpoint.as_mut().map_or_else(Vec::new, |e| std::mem::take(&mut e.delivered)),
+            self.keeps_flows.then_some(&image),
+        );
+        let mut ended = unfold.take(
+            cp,
+            |node| node.endpoint.as_mut().map_or_else(Vec::new, |e| e.programs.take_ended().collect()),
+            Some(&|view: &View, one: &Ended| unfold.ended(view, one)),
+        );
         delivered.sort_by_key(|d| d.at);
         ended.sort_by_key(|e| e.end);
         for one in &delivered {

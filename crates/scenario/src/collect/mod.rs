@@ -4,8 +4,10 @@ mod ends;
 mod jobs;
 mod sampling;
 mod serving;
+mod slow;
 
 use std::collections::BTreeMap;
+use std::iter::repeat_n;
 use std::sync::Arc;
 
 use xoff_engine::{Checkpoint, Finish};
@@ -27,16 +29,18 @@ use xoff_models::queueing::port::Port;
 use xoff_models::record::Drop;
 use xoff_models::routing::Map;
 use xoff_models::workload::AllFlows;
-use xoff_units::{Duration, Moment, index};
+use xoff_units::{Duration, Moment, index, number};
 
 use self::ends::Ends;
 use self::sampling::Sampling;
+use self::slow::{ShutOut, Stuck};
 use crate::audit::Verdicts;
 use crate::counts::Counts;
 use crate::delays::{Delays, Delivered};
 use crate::document::{Judgement, Scenario};
 use crate::faults::Faults;
 use crate::flow_statistics::{Fct, Flows};
+use crate::folding::unfold::Unfold;
 use crate::ideal::IdealFct;
 use crate::measures::{Measures, Over, Times};
 use crate::observer::{Observer, Progress};
@@ -94,6 +98,7 @@ pub struct Collector {
     serving: Serving,
     jobs: Vec<Arc<Graph>>,
     pub faults: Faults,
+    unfold: Arc<Unfold>,
 }
 
 /// Drops at one port and class within this time count as one shortage of headroom.
@@ -144,76 +149,15 @@ pub struct Gains {
     pub is_busy: bool,
 }
 
-/// Flows that a congestion control slowed on an idle path.
-#[derive(Default)]
-struct Stuck {
-    flows: u64,
-    /// The flow with the most slow round trips, with their number.
-    worst: Option<(u32, u32)>,
-}
-
-/// Flows that retransmitted half of their packets or more.
-#[derive(Default)]
-struct ShutOut {
-    flows: u64,
-    /// The flow with the largest share of retransmissions: number, packets, retransmissions.
-    worst: Option<(u32, u64, u64)>,
-}
-
-impl ShutOut {
-    fn note(&mut self, s: &Sent) {
-        let own = s.packets - s.retransmitted;
-        if 2 * s.retransmitted < own || s.retransmitted == 0 {
-            return;
-        }
-        self.flows += 1;
-        if self.worst.is_none_or(|(flow, packets, again)| {
-            let [this, other] = [s.retransmitted * packets, again * own];
-            (this, flow) > (other, s.flow)
-        }) {
-            self.worst = Some((s.flow, own, s.retransmitted));
-        }
-    }
-
-    fn warning(&self) -> Option<Warning> {
-        let (flow, own, again) = self.worst?;
-        let why = format!(
-            "{} flows retransmitted half of their packets or more: starvation by competing flows, or early timeouts; flow {flow} retransmitted {again} of {own} packets",
-            self.flows
-        );
-        Some(Warning::new("host.transport", why))
-    }
-}
-
-/// Number of slow round trips without a rise that causes a warning.
-const STUCK: u32 = 25;
-
-impl Stuck {
-    fn note(&mut self, s: &Sent) {
-        if s.slow.1 < STUCK {
-            return;
-        }
-        self.flows += 1;
-        if self.worst.is_none_or(|worst| (s.slow.1, worst.0) > (worst.1, s.flow)) {
-            self.worst = Some((s.flow, s.slow.1));
-        }
-    }
-
-    fn warning(&self) -> Option<Warning> {
-        let (flow, round_trips) = self.worst?;
-        let flows = if self.flows == 1 { "1 flow".to_string() } else { format!("{} flows", self.flows) };
-        let why = format!(
-            "{flows} stayed below a tenth of the rate of the path for {STUCK} round trips or more, without a queue, mark or loss; flow {flow} stayed for {round_trips} (flows.slow_rtts)"
-        );
-        Some(Warning::new("host.congestion_control", why))
-    }
-}
-
 impl Collector {
     /// Returns a collector; `wants_rows` as in [`Observer::wants_rows`].
     pub fn new(runner: &Runner, wants_rows: bool) -> Self {
         let plan = &runner.plan;
         let keeps_flows = wants_rows && runner.scenario().probe.flows;
+        let folded = runner.settings.symmetric.as_ref().filter(|of| of.is_folded);
+        let nodes = number(runner.topology.nodes.len());
+        let unfold = Arc::new(Unfold::new(nodes, folded.map(|of| of.group.clone())));
+        let acknowledges = runner.settings.protocols()[0].acknowledges();
         Self {
             names: Names {
                 nodes: Arc::new(runner.topology.nodes.iter().map(|n| n.name.clone()).collect()),
@@ -227,7 +171,7 @@ impl Collector {
             measures: Measures::new(plan, runner.scenario()),
             times: Times::default(),
             fct_acked: Vec::new(),
-            ends: Ends::new(plan, runner.settings.protocols()[0].acknowledges()),
+            ends: Ends::new(plan, acknowledges, unfold.clone(), keeps_flows),
             sampling: Sampling::new(&runner.scenario().probe),
             shortage: Shortage::new(&runner.settings.locals),
             stuck: Stuck::default(),
@@ -248,12 +192,16 @@ impl Collector {
             serving: Serving::new(plan),
             jobs: plan.jobs.clone(),
             faults: Faults::new(runner.settings.failures.clone()),
+            unfold,
         }
     }
 
     pub fn progress(&self, cp: &Checkpoint<'_, Node>, until: Option<Moment>) -> Progress {
-        let hops = (0..cp.nodes()).map(|id| cp.node(id).counts.data_hops).sum();
-        Progress { data_packet_hops: hops, ..self.ends.progress(cp.now, until) }
+        let hops: u64 = self.unfold.simulated().map(|id| cp.node(id).counts.data_hops).sum();
+        Progress {
+            data_packet_hops: hops * u64::from(self.unfold.times()),
+            ..self.ends.progress(cp.now, until)
+        }
     }
 
     /// Returns the end of a run without further events: the end of the last flow or operation or, with
@@ -265,6 +213,16 @@ impl Collector {
         }
         let ports = (0..cp.nodes()).flat_map(|id| &cp.node(id).core.ports);
         ports.map(|p| p.last_data).fold(ended, Moment::max)
+    }
+
+    /// True if a folded run differs from the run of all nodes from now on.
+    pub fn is_at_limits(&self, cp: &Checkpoint<'_, Node>) -> bool {
+        self.unfold.times() > 1 && self.unfold.fixed().any(|node| cp.node(node).is_at_limits())
+    }
+
+    /// Returns the number of nodes for which one was simulated.
+    pub fn times(&self) -> u32 {
+        self.unfold.times()
     }
 
     /// Starts the collection.
@@ -316,13 +274,12 @@ impl Collector {
         for id in 0..cp.nodes() {
             let node = cp.node_mut(id);
             self.is_astray |= node.counts.lost > 0;
-            drops.append(&mut node.records.drops);
-            pauses.append(&mut node.records.pauses);
             packets.append(&mut node.records.packets);
             // Rows of skipped time may exist here before the rows of other nodes.
             let until = node.records.samples.partition_point(|sample| sample.at < samples_until);
             samples.extend(node.records.samples.drain(..until));
         }
+        self.unfold.take_records(cp, drops, pauses);
         // Rows between two checkpoints are in node order. The rows of a node are in order of time.
         drops[known.0..].sort_by_key(|d| d.at);
         pauses[known.1..].sort_by_key(|p| p.end);
@@ -338,7 +295,8 @@ impl Collector {
             self.shortage.note(d);
         }
         self.sampling.thin(cp, &mut self.rows.samples, 0);
-        if observer.takes_rows() {
+        // A folded run that comes to the limits of a switch begins again.
+        if observer.takes_rows() && self.unfold.times() == 1 {
             self.hand_on(BATCH, observer);
         }
     }
@@ -446,13 +404,19 @@ impl Collector {
                     slowdown,
                 },
             );
-            self.fct_acked.extend(acked.filter(|_| !plan.is_warm(workload)));
+            let times = index(self.ends.times() as u32);
+            self.fct_acked.extend(
+                acked
+                    .filter(|_| !plan.is_warm(workload))
+                    .into_iter()
+                    .flat_map(|acked| repeat_n(acked, times)),
+            );
         }
-        self.retransmitted += s.retransmitted;
+        self.retransmitted += s.retransmitted * self.ends.times();
         // A connection that stays open waits for its next message.
         if !is_open {
-            self.stuck.note(s);
-            self.shut_out.note(s);
+            self.stuck.note(s, self.ends.times());
+            self.shut_out.note(s, self.ends.times());
         }
         let Some(ideal) = ideal.filter(|_| self.keeps_flows) else { return };
         let via =
@@ -491,9 +455,11 @@ impl Collector {
     }
 
     fn measure(&mut self, plan: &AllFlows, over: &Over) {
-        self.measures.add(over);
-        if !plan.is_warm(over.workload) {
-            self.times.add(over);
+        for _ in 0..self.ends.times() {
+            self.measures.add(over);
+            if !plan.is_warm(over.workload) {
+                self.times.add(over);
+            }
         }
     }
 
@@ -507,12 +473,13 @@ impl Collector {
     ) -> Verdicts {
         self.was_cut = end.finish != Finish::Idle;
         let (mut ledger, mut marked) = (ledger, 0);
-        for id in 0..cp.nodes() {
+        let (unfold, times) = (self.unfold.clone(), u64::from(self.unfold.times()));
+        for id in unfold.simulated() {
             let node = cp.node(id);
-            self.hops += node.counts.data_hops;
-            self.dropped += node.counts.dropped;
-            marked += node.counts.marked;
-            self.count(node, cp.now);
+            self.hops += node.counts.data_hops * times;
+            self.dropped += node.counts.dropped * times;
+            marked += node.counts.marked * times;
+            (0..times).for_each(|_| self.count(node, cp.now));
             ledger.enter(id, node, |peer| cp.node(peer));
         }
         // Marks are one count for all mechanisms.
@@ -558,30 +525,35 @@ impl Collector {
         // before.
         let all_ports = || (0..cp.nodes()).flat_map(|id| &cp.node(id).core.ports);
         let end = if self.was_cut { now } else { all_ports().map(|p| p.busy_until).fold(now, Moment::max) };
-        for id in 0..cp.nodes() {
-            for s in cp.node(id).endpoint.as_ref().map_or_else(Vec::new, |e| e.unfinished(now)) {
-                self.add_flow(plan, &s);
+        let unfold = self.unfold.clone();
+        for view in unfold.views() {
+            let (id, node) = (view.node, cp.node(view.of));
+            if self.keeps_flows || view.node == view.of {
+                for s in node.endpoint.as_ref().map_or_else(Vec::new, |e| e.unfinished(now)) {
+                    self.add_flow(plan, &unfold.sent(view, &s));
+                }
             }
-            let node = cp.node(id);
             let mut paused = node.paused.clone();
+            open.extend(unfold.pauses(view, &node.open_pauses));
             for p in &node.open_pauses {
-                open.push(*p);
                 paused[p.port] += now.since(p.start);
             }
-            for (i, p) in PortId::each(&node.core.ports) {
-                let spec = &self.names.ports[index(id)][i];
+            for (i, spec) in PortId::each(&self.names.ports[index(id)]) {
+                let own = unfold.port(view, i);
+                let p = &node.core.ports[own];
                 // For a frame in transmission at the end, only the sent part counts as link time.
-                let busy_ps = node.sending_time(i).saturating_sub(p.busy_until.since(end)).ps().min(end.ps());
+                let busy_ps =
+                    node.sending_time(own).saturating_sub(p.busy_until.since(end)).ps().min(end.ps());
                 self.rows.links.push(Link {
                     node: id,
                     port: i,
-                    peer: p.peer,
+                    peer: spec.peer,
                     rate_bps: p.rate.0,
                     delay_ps: spec.link.delay.ps(),
                     data_bytes: p.data_bytes,
                     control_bytes: p.control_bytes,
                     busy_ps,
-                    paused_ps: paused[i].ps(),
+                    paused_ps: paused[own].ps(),
                     data_packets: p.data_packets,
                     utilisation: busy_ps as f64 / end.ps().max(1) as f64,
                 });
@@ -592,7 +564,7 @@ impl Collector {
                     self.rows.queues.push(Queue {
                         node: id,
                         port: i,
-                        peer: p.peer,
+                        peer: spec.peer,
                         number: k as u16,
                         class: queue.class(),
                         max_bytes: queue.bytes.peak().into(),
@@ -604,8 +576,8 @@ impl Collector {
                 }
             }
         }
-        let marks = |id: u32| high_water::marks(&cp.node(id).core).map(move |mark| Count { node: id, mark });
-        let marks: Vec<Count> = (0..cp.nodes()).flat_map(marks).collect();
+        let marks: Vec<Count> =
+            unfold.views().iter().flat_map(|view| unfold.marks(view, &cp.node(view.of).core)).collect();
         self.high_water = high_water::Kind::ALL
             .iter()
             .map(|kind| (kind.name(), highest(*kind, &marks, &self.names)))

@@ -19,6 +19,7 @@ mod budget;
 mod busy_periods;
 mod components;
 mod detector;
+mod folded;
 mod level;
 mod offsets;
 mod period;
@@ -87,13 +88,14 @@ impl FastForward {
         let probe = &scenario.probe;
         let is_closed =
             settings.failures.is_empty() && settings.protocols().iter().all(Protocol::acknowledges);
+        let folded = settings.symmetric.as_ref().filter(|of| of.is_folded).map(|of| of.group.clone());
         let is_in_python = is_enabled && !scenario.host.python_controls().is_empty();
         Self {
             is_in_python,
             is_enabled: is_enabled && !is_in_python && probe.delays == Traced::None && !probe.replay,
             is_closed,
-            shared: Shared::new(until),
-            whole: Search::of(Scope::whole(cp), cp),
+            whole: Search::of(Scope::whole(cp, folded.as_deref()), cp),
+            shared: Shared::new(until, folded),
             components: Components::none(is_closed, cp),
             sync: None,
             is_collecting: false,

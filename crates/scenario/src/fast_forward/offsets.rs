@@ -13,8 +13,11 @@ use xoff_models::ids::PortId;
 use xoff_models::job::{CollectiveProgress, Graph, LoopRegion, RankProgress, SeriesStride, Shape, What};
 use xoff_models::mechanism::Hooks;
 use xoff_models::node::Node;
+use xoff_models::symmetry::Symmetry;
 use xoff_models::topology::Wiring;
 use xoff_units::{index, wide};
+
+use super::folded;
 
 /// The counters of a scope, or their growth.
 #[derive(Debug, Clone)]
@@ -45,6 +48,8 @@ pub struct Progress {
     /// Modulus less one of counters of classes.
     masks: FxHashMap<Counter, u32>,
     wiring: Arc<Wiring>,
+    /// The group of a folded run.
+    folded: Option<Arc<Symmetry>>,
     outputs: usize,
     flows: usize,
 }
@@ -59,10 +64,16 @@ impl std::ops::Deref for NetworkOffsets {
 
 impl NetworkOffsets {
     /// Returns the offsets of these nodes, in ascending order.
-    pub fn of(cp: &Checkpoint<'_, Node>, nodes: &[u32], kind: PeriodKind) -> Self {
+    pub fn of(
+        cp: &Checkpoint<'_, Node>,
+        nodes: &[u32],
+        kind: PeriodKind,
+        folded: Option<&Arc<Symmetry>>,
+    ) -> Self {
         let wiring = cp.node(0).core.routing.wiring.clone();
         let mut counters = FxHashMap::default();
-        let mut progress = Progress { least: u32::MAX, wiring, kind, ..Progress::default() };
+        let folded = folded.cloned();
+        let mut progress = Progress { least: u32::MAX, wiring, kind, folded, ..Progress::default() };
         for node in nodes.iter().map(|id| cp.node(*id)) {
             let id = node.core.id;
             for (port, at) in PortId::each(&node.core.ports) {
@@ -207,7 +218,8 @@ impl NetworkOffsets {
         // All members of a collective progress.
         let is_complete = |(counter, growth): (&Counter, &u64)| match counter {
             Counter::Series(job, series) if *growth > 0 => {
-                members.get(&(*job, *series)).copied().unwrap_or(0) == self.graphs[job].members(*series)
+                members.get(&(*job, *series)).copied().unwrap_or(0)
+                    == self.members(&self.graphs[job], *series)
             }
             _ => true,
         };
@@ -215,6 +227,9 @@ impl NetworkOffsets {
     }
 
     fn get(&self, counter: Counter) -> u32 {
+        if self.folded.is_some() {
+            return self.offset(counter) as u32;
+        }
         self.counters.get(&counter).copied().unwrap_or(0) as u32
     }
 }
@@ -280,9 +295,21 @@ impl Progress {
     /// Counts the completed collectives of each series, as of the first member.
     fn follow_series(&self, counters: &mut FxHashMap<Counter, u64>) {
         for (job, graph) in &self.graphs {
-            let completed = |rank| self.ranks.get(&(*job, rank)).map(|rank| rank.begun);
+            let first = |rank| match &self.folded {
+                Some(group) => folded::first_rank(group, *job, graph, rank),
+                None => rank,
+            };
+            let completed = |rank| self.ranks.get(&(*job, first(rank))).map(|rank| rank.begun);
             let of = |series| Some((Counter::Series(*job, series), graph.behind(series, completed)?.into()));
             counters.extend((0..graph.series()).filter_map(of));
+        }
+    }
+
+    /// Returns the number of members of a series.
+    fn members(&self, graph: &Graph, series: u32) -> u32 {
+        match &self.folded {
+            Some(group) => folded::members(group, graph, series),
+            None => graph.members(series),
         }
     }
 
@@ -326,6 +353,10 @@ impl Progress {
 
 impl Offsets for NetworkOffsets {
     fn offset(&self, counter: Counter) -> u64 {
+        let counter = match &self.folded {
+            Some(group) => folded::canonical(group, counter),
+            None => counter,
+        };
         let counter = match counter {
             Counter::Timer(node, token) => match self.programs.get(&(node, (token >> 32) as u8)) {
                 Some((job, rank)) => Counter::Operations(*job, *rank),

@@ -6,6 +6,7 @@ use xoff_engine::{Checkpoint, Fingerprint};
 use xoff_models::endpoint::Endpoint;
 use xoff_models::ids::PortId;
 use xoff_models::node::Node;
+use xoff_models::symmetry::Symmetry;
 use xoff_units::{Moment, index};
 
 use super::offsets::NetworkOffsets;
@@ -47,9 +48,10 @@ impl Scope {
         Self { border, is_whole: false, nodes }
     }
 
-    /// Returns the scope of all nodes.
-    pub fn whole(cp: &Checkpoint<'_, Node>) -> Self {
-        Self { is_whole: true, ..Self::of((0..cp.nodes()).collect(), cp) }
+    /// Returns the scope of all nodes, or of the simulated nodes of a folded run.
+    pub fn whole(cp: &Checkpoint<'_, Node>, folded: Option<&Symmetry>) -> Self {
+        let is_simulated = |node: &u32| folded.is_none_or(|group| group.is_representative(*node));
+        Self { is_whole: true, border: Vec::new(), nodes: (0..cp.nodes()).filter(is_simulated).collect() }
     }
 
     /// Returns the place of a node in the scope.

@@ -318,7 +318,7 @@ impl Search {
         };
         let words = if of < LAYERS { 0 } else { self.scope.nodes.iter().map(follow).sum() };
         self.spend(shared, words);
-        NetworkOffsets::of(cp, &self.scope.nodes, kind)
+        NetworkOffsets::of(cp, &self.scope.nodes, kind, shared.folded.as_ref())
     }
 
     /// Probes packets, unless flows have changed or the budget is spent.
@@ -598,7 +598,8 @@ impl Search {
             Stage::Candidate(replay.candidate(times, self.scope.fingerprints(cp)))
         } else {
             let at = replay.begun() + replay.period.length * times;
-            let offsets = NetworkOffsets::of(cp, &self.scope.nodes, self.levels[of].kind);
+            let offsets =
+                NetworkOffsets::of(cp, &self.scope.nodes, self.levels[of].kind, shared.folded.as_ref());
             let Replay { period, start, .. } = replay;
             let period = Period { fingerprints: before.unwrap_or(start.fingerprints), ..period };
             self.confirmed(period, at, offsets, shared, cp)

@@ -1,7 +1,10 @@
 //! State shared by all scopes of a run: limits of repetition, budget, and results.
 
+use std::sync::Arc;
+
 use xoff_engine::Checkpoint;
 use xoff_models::node::Node;
+use xoff_models::symmetry::Symmetry;
 use xoff_units::Moment;
 
 use super::budget::Budget;
@@ -64,14 +67,17 @@ pub struct Shared {
     pub blockers: (u64, Vec<&'static str>),
     /// Words of recorded busy periods.
     pub recorded: u64,
+    /// The group of a folded run.
+    pub folded: Option<Arc<Symmetry>>,
     /// Result.
     pub forwarded: Forwarded,
 }
 
 impl Shared {
     /// Returns the state at the start of a run.
-    pub fn new(until: Moment) -> Self {
+    pub fn new(until: Moment, folded: Option<Arc<Symmetry>>) -> Self {
         Self {
+            folded,
             until,
             external: None,
             stall: None,

@@ -346,6 +346,7 @@ impl Install for Pfc {
             obeying: Some(params.obeys()),
             can_deadlock: true,
             pauses_neighbours: true,
+            folds: true,
             has_levels: true,
             accounting: Some(params.accounting),
             counts_queues: params.accounting == Accounting::Egress,

@@ -51,6 +51,7 @@ impl Install for Telemetry {
         let all = Properties { writes_beside_data: true, ..Properties::default() };
         if params.pint.is_none() {
             return Properties {
+                folds: true,
                 tells_sources: Some("no host reads telemetry; set host.congestion_control.hpcc"),
                 ..all
             };

@@ -220,6 +220,17 @@ impl SharedBuffer {
         (self.headroom_peak[group], self.shares[group].headroom)
     }
 
+    /// True if the buffer would hold a threshold of a port and class or more, with `copies` times the packets: each
+    /// port of a copy holds as much as the port here.
+    pub fn is_near(&self, copies: u32) -> bool {
+        let free = (self.pool - self.shared_used * i64::from(copies)).max(0) as f64;
+        let is_over = |(group, main): (usize, &i64)| {
+            let Share { alpha, reserve, .. } = self.shares[group];
+            *main > reserve && (*main - reserve) as f64 >= (free * alpha).floor()
+        };
+        self.headroom_used > 0 || self.main.iter().enumerate().any(is_over)
+    }
+
     /// True when a port and class should be paused.
     #[inline]
     pub fn is_over(&self, group: usize) -> bool {

@@ -152,7 +152,7 @@ impl BusyPeriods {
             self.open = None;
             return None;
         }
-        let offsets = NetworkOffsets::of(cp, &scope.nodes, PeriodKind::BusyPeriods);
+        let offsets = NetworkOffsets::of(cp, &scope.nodes, PeriodKind::BusyPeriods, shared.folded.as_ref());
         let (begun, operations) = offsets.operations_begun();
         if scope.is_whole {
             shared.budget.expect(events / begun.max(1) * operations);

@@ -29,12 +29,12 @@ compute = { peak = 312e12, efficiency = 0.4 }
 /// Runs a job in which the observer replays busy periods, and changes the recorded busy periods before each
 /// replay.
 fn run(spoil: impl Fn(&mut BusyPeriods)) -> (Outcome, Forwarded) {
-    let (mut search, mut shared) = (None, Shared::new(Moment::NEVER));
+    let (mut search, mut shared) = (None, Shared::new(Moment::NEVER, None));
     shared.budget.expect(u64::MAX / 1_000_000);
     let runner = Runner::new(from_toml(JOB, &[]).unwrap(), |_| None).unwrap();
     let plan = Plan { checkpoint: Duration::us(1), fast_forward: false, ..Plan::default() };
     let outcome = runner.run_with(plan, &mut (), |cp| {
-        let search = search.get_or_insert_with(|| Search::of(Scope::whole(cp), cp));
+        let search = search.get_or_insert_with(|| Search::of(Scope::whole(cp, None), cp));
         while let Some(found) = search.recall(&mut shared, cp) {
             spoil(&mut search.busy_periods);
             search.fast_forward(found, 1, &mut shared, cp);

@@ -1,0 +1,72 @@
+//! Warnings about flows that stayed slow, or that retransmitted most of their packets.
+
+use xoff_models::endpoint::Sent;
+
+use crate::warnings::Warning;
+
+/// Flows that a congestion control slowed on an idle path.
+#[derive(Default)]
+pub(super) struct Stuck {
+    flows: u64,
+    /// The flow with the most slow round trips, with their number.
+    worst: Option<(u32, u32)>,
+}
+
+/// Flows that retransmitted half of their packets or more.
+#[derive(Default)]
+pub(super) struct ShutOut {
+    flows: u64,
+    /// The flow with the largest share of retransmissions: number, packets, retransmissions.
+    worst: Option<(u32, u64, u64)>,
+}
+
+impl ShutOut {
+    /// Takes note of a flow that stands for `times` flows.
+    pub fn note(&mut self, s: &Sent, times: u64) {
+        let own = s.packets - s.retransmitted;
+        if 2 * s.retransmitted < own || s.retransmitted == 0 {
+            return;
+        }
+        self.flows += times;
+        if self.worst.is_none_or(|(flow, packets, again)| {
+            let [this, other] = [s.retransmitted * packets, again * own];
+            (this, flow) > (other, s.flow)
+        }) {
+            self.worst = Some((s.flow, own, s.retransmitted));
+        }
+    }
+
+    pub fn warning(&self) -> Option<Warning> {
+        let (flow, own, again) = self.worst?;
+        let why = format!(
+            "{} flows retransmitted half of their packets or more: starvation by competing flows, or early timeouts; flow {flow} retransmitted {again} of {own} packets",
+            self.flows
+        );
+        Some(Warning::new("host.transport", why))
+    }
+}
+
+/// Number of slow round trips without a rise that causes a warning.
+const STUCK: u32 = 25;
+
+impl Stuck {
+    /// Takes note of a flow that stands for `times` flows.
+    pub fn note(&mut self, s: &Sent, times: u64) {
+        if s.slow.1 < STUCK {
+            return;
+        }
+        self.flows += times;
+        if self.worst.is_none_or(|worst| (s.slow.1, worst.0) > (worst.1, s.flow)) {
+            self.worst = Some((s.flow, s.slow.1));
+        }
+    }
+
+    pub fn warning(&self) -> Option<Warning> {
+        let (flow, round_trips) = self.worst?;
+        let flows = if self.flows == 1 { "1 flow".to_string() } else { format!("{} flows", self.flows) };
+        let why = format!(
+            "{flows} stayed below a tenth of the rate of the path for {STUCK} round trips or more, without a queue, mark or loss; flow {flow} stayed for {round_trips} (flows.slow_rtts)"
+        );
+        Some(Warning::new("host.congestion_control", why))
+    }
+}

@@ -1,0 +1,233 @@
+//! Rows and records of all nodes, from those of the nodes that a folded run simulates.
+
+use std::sync::Arc;
+
+use rustc_hash::FxHashMap;
+use xoff_engine::Checkpoint;
+use xoff_models::core::Core;
+use xoff_models::endpoint::Sent;
+use xoff_models::high_water::{self, Mark};
+use xoff_models::ids::PortId;
+use xoff_models::job::Ended;
+use xoff_models::message::Delivered;
+use xoff_models::node::Node;
+use xoff_models::record::{Drop, Pause};
+use xoff_models::routing::Paths;
+use xoff_models::symmetry::{Symmetry, View};
+use xoff_units::{Moment, wide};
+
+use crate::tables::high_water::Count;
+
+/// All nodes, each with the simulated node that stands for it.
+#[derive(Debug)]
+pub struct Unfold {
+    group: Option<Arc<Symmetry>>,
+    views: Vec<View>,
+}
+
+impl Unfold {
+    /// Returns the nodes of a run of all `nodes` nodes, or of a folded run with a group.
+    pub fn new(nodes: u32, group: Option<Arc<Symmetry>>) -> Self {
+        let itself = |node| View { node, of: node, element: 0, is_fixed: false };
+        let views =
+            group.as_ref().map_or_else(|| (0..nodes).map(itself).collect(), |group| group.views().collect());
+        Self { group, views }
+    }
+
+    /// Returns all nodes in order.
+    pub fn views(&self) -> &[View] {
+        &self.views
+    }
+
+    /// Returns the simulated nodes in order, without nodes for which another node stands.
+    pub fn simulated(&self) -> impl Iterator<Item = u32> {
+        self.views.iter().filter(|view| view.node == view.of).map(|view| view.node)
+    }
+
+    /// Returns the simulated nodes that some rotation leaves in place.
+    pub fn fixed(&self) -> impl Iterator<Item = u32> {
+        self.views.iter().filter(|view| view.is_fixed && view.node == view.of).map(|view| view.node)
+    }
+
+    /// Returns the number of nodes, flows or bytes for which one stands.
+    pub fn times(&self) -> u32 {
+        self.group.as_ref().map_or(1, |group| group.count())
+    }
+
+    /// Returns the flow that stands for a flow in sums: the flow of the representative source.
+    pub fn first_flow(&self, flow: u32) -> u32 {
+        self.group.as_ref().map_or(flow, |group| group.first_flow(flow))
+    }
+
+    /// Takes records from the simulated nodes, in node order. With `image`, returns the images of the records at all
+    /// nodes, in node order.
+    pub fn take<R: Copy>(
+        &self,
+        cp: &mut Checkpoint<'_, Node>,
+        mut take: impl FnMut(&mut Node) -> Vec<R>,
+        image: Option<&impl Fn(&View, &R) -> R>,
+    ) -> Vec<R> {
+        let mut of_node: FxHashMap<u32, Vec<R>> = FxHashMap::default();
+        let mut all = Vec::new();
+        let is_unfolded = self.group.is_some() && image.is_some();
+        for id in self.simulated() {
+            let mut own = take(cp.node_mut(id));
+            if is_unfolded && !own.is_empty() {
+                of_node.insert(id, own);
+            } else {
+                all.append(&mut own);
+            }
+        }
+        if let Some(image) = image.filter(|_| !of_node.is_empty()) {
+            for view in &self.views {
+                all.extend(of_node.get(&view.of).into_iter().flatten().map(|row| image(view, row)));
+            }
+        }
+        all
+    }
+
+    /// Returns a row about a finished flow at its source.
+    pub fn sent(&self, view: &View, row: &Sent) -> Sent {
+        self.group.as_ref().map_or(*row, |group| {
+            let flow = group.image_of_flow(view.element, row.flow);
+            let path = if row.path >= Paths::FIRST { group.pinned(flow) } else { row.path };
+            Sent { flow, dst: group.image(view.element, row.dst), path, ..*row }
+        })
+    }
+
+    /// Returns a delivered message at its receiver.
+    pub fn delivered(&self, view: &View, row: &Delivered) -> Delivered {
+        self.group.as_ref().map_or(*row, |group| {
+            let mut row = Delivered { dst: view.node, ..*row };
+            row.message.post = group.image_of_post(view.element, &row.message.post);
+            row
+        })
+    }
+
+    /// Returns a finished operation.
+    pub fn ended(&self, view: &View, row: &Ended) -> Ended {
+        self.group.as_ref().map_or(*row, |group| group.image_of_operation(view.element, row))
+    }
+
+    /// Returns the port of the simulated node that stands for a port.
+    pub fn port(&self, view: &View, port: PortId) -> PortId {
+        match &self.group {
+            Some(group) if view.is_fixed => {
+                let element = group.element_of_port(view.node, port).unwrap_or_default();
+                group.image_port(group.inverse(element), view.node, port)
+            }
+            _ => port,
+        }
+    }
+
+    /// Moves the drops and pauses of the simulated nodes to lists of the drops and pauses of all nodes, in node order.
+    pub fn take_records(
+        &self,
+        cp: &mut Checkpoint<'_, Node>,
+        drops: &mut Vec<Drop>,
+        pauses: &mut Vec<Pause>,
+    ) {
+        let mut taken: FxHashMap<u32, (Vec<Drop>, Vec<Pause>)> = FxHashMap::default();
+        for id in self.simulated() {
+            let records = &mut cp.node_mut(id).records;
+            if self.group.is_none() {
+                drops.append(&mut records.drops);
+                pauses.append(&mut records.pauses);
+            } else if !(records.drops.is_empty() && records.pauses.is_empty()) {
+                taken.insert(id, (std::mem::take(&mut records.drops), std::mem::take(&mut records.pauses)));
+            }
+        }
+        for view in self.views.iter().filter(|_| !taken.is_empty()) {
+            if let Some((of_drops, of_pauses)) = taken.get(&view.of) {
+                drops.extend(self.drops(view, of_drops));
+                pauses.extend(self.pauses(view, of_pauses));
+            }
+        }
+    }
+
+    /// Returns the high-water marks of a node. The marks of a fixed node are those of each port of its orbits.
+    pub fn marks(&self, view: &View, core: &Core) -> Vec<Count> {
+        let node = view.node;
+        let of = |mark: Mark| Count { node, mark };
+        let Some(group) = self.group.as_ref().filter(|_| view.is_fixed) else {
+            return high_water::marks(core).map(of).collect();
+        };
+        let here = group.elements_at(node);
+        let image = |mark: Mark, element: u32| {
+            let port = mark.port.map(|port| group.image_port(element, node, port));
+            let copies = if mark.kind == high_water::Kind::Pool { wide(here.len()) } else { 1 };
+            Count { node, mark: Mark { port, bytes: mark.bytes * copies, ..mark } }
+        };
+        let mut all: Vec<Count> = Vec::new();
+        for mark in high_water::marks(core) {
+            let elements = if mark.port.is_some() { &here[..] } else { &here[..1] };
+            all.extend(elements.iter().map(|element| image(mark, *element)));
+        }
+        // As marks are listed: of ingress ports by port and class, of the memory, of queues by port.
+        let place = |kind: high_water::Kind| match kind {
+            high_water::Kind::Ingress | high_water::Kind::Headroom => 0,
+            high_water::Kind::Pool => 1,
+            high_water::Kind::Queue => 2,
+        };
+        all.sort_by_key(|count| {
+            let class = if place(count.mark.kind) == 0 { count.mark.class } else { None };
+            (place(count.mark.kind), count.mark.port, class)
+        });
+        all
+    }
+
+    /// Returns the drops at a node, from those of the simulated node.
+    pub fn drops(&self, view: &View, rows: &[Drop]) -> Vec<Drop> {
+        let image = |group: &Symmetry, element: u32, row: &Drop| {
+            let flow = group.image_of_flow(element, row.flow);
+            Drop {
+                node: view.node,
+                flow,
+                port: group.image_port(element, view.node, row.port),
+                // A fixed switch notes the port of the simulated server in the place of the port of the source.
+                in_port: group.image_port(group.element_of_flow(flow), view.node, row.in_port),
+                ..*row
+            }
+        };
+        // Frames of one moment and turn come in the order of their ports.
+        self.rows(view, rows, |row| (row.at, PortId(0)), |row| row.in_port, &image)
+    }
+
+    /// Returns the pauses at a node, from those of the simulated node.
+    pub fn pauses(&self, view: &View, rows: &[Pause]) -> Vec<Pause> {
+        let image = |group: &Symmetry, element: u32, row: &Pause| Pause {
+            node: view.node,
+            port: group.image_port(element, view.node, row.port),
+            asker: row
+                .asker
+                .renamed(|node, port| (group.image(element, node), group.image_port(element, node, port))),
+            ..*row
+        };
+        let end = |row: &Pause| (row.end.unwrap_or(Moment::NEVER), PortId(0));
+        self.rows(view, rows, end, |row| row.port, &image)
+    }
+
+    /// Returns the rows of a node: of a moved node the images of the rows, of a fixed node the images of each row under all
+    /// elements, by port within a moment.
+    fn rows<R: Copy>(
+        &self,
+        view: &View,
+        rows: &[R],
+        at: impl Fn(&R) -> (Moment, PortId),
+        port: impl Fn(&R) -> PortId,
+        image: &dyn Fn(&Symmetry, u32, &R) -> R,
+    ) -> Vec<R> {
+        let Some(group) = &self.group else { return rows.to_vec() };
+        if !view.is_fixed {
+            return rows.iter().map(|row| image(group, view.element, row)).collect();
+        }
+        let here = group.elements_at(view.node);
+        let mut found = Vec::with_capacity(rows.len() * here.len());
+        for row in rows {
+            let first = found.len();
+            found.extend(here.iter().map(|element| image(group, group.sum(view.element, *element), row)));
+            found[first..].sort_by_key(|row| (at(row), port(row)));
+        }
+        found
+    }
+}

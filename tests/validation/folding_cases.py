@@ -1,0 +1,152 @@
+"""Random scenarios in which servers, leaves or hosts are alike, and changes after which they are not."""
+
+import copy
+from random import Random
+from typing import Any
+
+Document = dict[str, Any]
+
+RATES = ["25Gbps", "100Gbps", "200Gbps"]
+DELAYS = ["500ns", "1us", "2us"]
+
+
+def _link(rng: Random) -> dict[str, str]:
+    return {"rate": rng.choice(RATES), "delay": rng.choice(DELAYS)}
+
+
+def _network(rng: Random) -> tuple[Document, int, int]:
+    """Returns a network, its hosts, and the hosts of a part."""
+    kind = rng.choice(["rail", "rail", "star", "leaf_spine"])
+    if kind == "rail":
+        servers, gpus = rng.choice([2, 3, 4, 6, 8]), rng.choice([2, 4])
+        scale_up = {"rate": rng.choice(["400Gbps", "2400Gbps"]), "delay": "25ns"}
+        shape = {"servers": servers, "gpus_per_server": gpus, "scale_up": scale_up, "rail": _link(rng)}
+        return {"rail": shape}, servers * gpus, gpus
+    if kind == "star":
+        hosts = rng.choice([3, 4, 6, 8, 12])
+        return {"star": {"hosts": hosts, "link": _link(rng)}}, hosts, 1
+    leaves, hosts, spines = rng.choice([2, 3, 4]), rng.choice([1, 2, 4]), rng.choice([1, 2, 3])
+    links = {"link": _link(rng), "fabric_link": _link(rng)}
+    return {"leaf_spine": {"leaves": leaves, "spines": spines, "hosts_per_leaf": hosts, **links}}, leaves * hosts, hosts
+
+
+def _shifted(rng: Random, hosts: int, part: int) -> list[Document]:
+    """Returns flows, each with the flows of all other parts that are alike."""
+    rows, parts = [], hosts // part
+    for _ in range(rng.choice([1, 2, 4])):
+        src, dst, offset = rng.randrange(part), rng.randrange(part), rng.randrange(1, max(2, parts))
+        size, start = rng.choice(["20KB", "100KB", "300KB"]), rng.choice(["0us", "700ns", "3us"])
+        ends = [(at * part + src, (at + offset) % parts * part + dst) for at in range(parts)]
+        rows += [{"src": a, "dst": b, "size": size, "start": start} for a, b in ends if a != b]
+    return rows
+
+
+def _workload(rng: Random, hosts: int, part: int) -> Document:
+    kind = rng.choice(["all_to_all", "collective", "collective", "flows", "flows"])
+    if kind == "all_to_all":
+        return {"all_to_all": {"size": rng.choice(["1000B", "3KB", "10KB"])}}
+    rows = _shifted(rng, hosts, part) if kind == "flows" else []
+    if rows:
+        return {"flows": rows}
+    operation = rng.choice(["all_reduce", "all_gather", "reduce_scatter", "all_to_all"])
+    collective: Document = {"operation": operation, "size": f"{hosts * rng.choice([1, 4, 16]) * 1000}B"}
+    if operation == "all_reduce" and hosts & (hosts - 1) == 0 and rng.random() < 0.5:
+        collective["algorithm"] = rng.choice(["halving_doubling", "double_tree"])
+    if rng.random() < 0.3:
+        collective["chunk"] = "4KB"
+    if rng.random() < 0.3:
+        collective["channels"] = 2
+    return {"collective": collective, **({"connections": "per_message"} if rng.random() < 0.25 else {})}
+
+
+def _hosts_and_switches(rng: Random) -> Document:
+    switch: Document = {}
+    host: Document = {}
+    draw = rng.random()
+    if draw < 0.1:
+        return {"switch": {"telemetry": {}}, "host": {"congestion_control": {"hpcc": {}}}}
+    if draw < 0.2:
+        return {"switch": {"trimming": {"limit": "12KB"}}, "host": {"transport": {"ndp": {}}}}
+    if draw < 0.25:
+        red = {"red": {"kmin": "10KB", "kmax": "40KB", "pmax": 1.0}}
+        host = {"congestion_control": {"nscc": {}}, "transport": {"selective": {}}}
+        return {"switch": {"ecn": red}, "host": host}
+    if draw < 0.45:
+        red = {"red": {"kmin": "5KB", "kmax": "60KB", "pmax": 0.5}}
+        switch["ecn"] = rng.choice([{"step": {"threshold": "20KB"}}, red])
+        host["congestion_control"] = rng.choice([{"dcqcn": {}}, {"dctcp": {}}])
+    elif draw < 0.55:
+        host["congestion_control"] = rng.choice([{"timely": {}}, {"swift": {}}])
+    draw = rng.random()
+    if draw < 0.15:
+        switch["buffer"] = {"per_queue": rng.choice(["20KB", "60KB"])}
+        host["transport"] = rng.choice([{"selective": {}}, {"go_back_n": {}}])
+    elif draw < 0.3:
+        switch |= {"buffer": {"shared": {"total": rng.choice(["3MB", "20MB"])}}, "flow_control": {"pfc": {}}}
+    elif draw < 0.5:
+        switch["flow_control"] = {"pfc": {"xoff": rng.choice(["8KB", "20KB", "100KB"])}}
+    if rng.random() < 0.3:
+        host["transport"] = {"irn": {}} if "congestion_control" in host else rng.choice([{"irn": {}}, {"raw": {}}])
+    if rng.random() < 0.2:
+        host["jitter"] = 0.1
+    if rng.random() < 0.3:
+        switch["forwarding_latency"] = "300ns"
+    if rng.random() < 0.15:
+        host["acks"] = "data"
+    return {"switch": switch, "host": host}
+
+
+def draw(rng: Random) -> Document:
+    """Draws a scenario with relative ties in which all parts of the network are alike."""
+    network, hosts, part = _network(rng)
+    return {
+        "ties": "relative",
+        **({"until": rng.choice(["8us", "40us"])} if rng.random() < 0.15 else {}),
+        "network": network,
+        "framing": {"payload": rng.choice(["1000B", "4096B"])},
+        "workload": [_workload(rng, hosts, part) for _ in range(rng.choice([1, 1, 2]))],
+        "probe": {"flows": rng.random() < 0.6},
+        **_hosts_and_switches(rng),
+    }
+
+
+def crowded(rng: Random, *, drops: bool = False) -> Document:
+    """Draws a scenario in which all hosts of a part of a star send to one host of another part.
+
+    drops: packets are dropped. Otherwise PFC pauses hosts.
+    """
+    parts, part = rng.choice([2, 3, 4]), rng.choice([2, 3, 4])
+    dst, offset, size = rng.randrange(part), rng.randrange(1, parts), rng.choice(["20KB", "100KB", "300KB"])
+    buffer = {"shared": {"total": rng.choice(["3MB", "4MB", "20MB"])}}
+    pauses = {"flow_control": {"pfc": {"xoff": rng.choice(["20KB", "60KB", "400KB"])}}}
+    to = [(at // part + offset) % parts * part + dst for at in range(parts * part)]
+    return {
+        "ties": "relative",
+        "network": {"star": {"hosts": parts * part, "link": _link(rng)}},
+        "workload": [{"flows": [{"src": at, "dst": to[at], "size": size} for at in range(parts * part)]}],
+        "switch": {"buffer": {"per_queue": "30KB"}}
+        if drops
+        else rng.choice([pauses, {"buffer": buffer, "flow_control": {"pfc": {}}}]),
+    }
+
+
+def broken(rng: Random, document: Document) -> Document:
+    """Returns the scenario with a difference that one part alone has."""
+    document = copy.deepcopy(document)
+    transport = document["host"].get("transport", {})
+    is_plain = not transport.keys() & {"ndp", "raw"}
+    kind = rng.choice(["link", "flow", "fault", "draw", *(["host"] if is_plain else [])])
+    name = next(iter(document["network"]))
+    link = {"rail": "host1-rail*", "star": "host1-*", "leaf_spine": "host1-leaf*"}[name]
+    if kind == "link":
+        document["network"]["overrides"] = [{"link": link, "rate": "10Gbps"}]
+    elif kind == "flow":
+        document["workload"].append({"flows": [{"src": 0, "dst": 1, "size": "30KB"}]})
+    elif kind == "host":
+        document["host"]["overrides"] = [{"hosts": ["host1"], "congestion_control": {"swift": {}}}]
+    elif kind == "fault":
+        document["fault"] = [{"link": link, "state": "down", "at": "2us", "duration": "5us"}]
+    else:
+        poisson = {"load": 0.2, "sizes": "google_rpc", "duration": "5us"}
+        document["workload"].append({"poisson": poisson})
+    return document
