@@ -32,6 +32,7 @@ def pages() -> list[Path]:
     docs = _ROOT / "docs"
     return [
         docs / "install.md",
+        docs / "folding.md",
         *sorted(docs.glob("tutorial*.md")),
         docs / "reference" / "python.md",
         *sorted((docs / "how-to").glob("*.md")),
