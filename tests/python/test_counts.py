@@ -71,7 +71,7 @@ def test_every_count_is_in_the_summary_the_metrics_and_the_page(group: counts.Gr
 
 
 def test_the_typed_summary_is_that_of_a_run(scenario: dict[str, Any], tmp_path: Path) -> None:
-    sized = scenario | {"probe": {"size_classes": ["0B", "50KB"], "replay": True}}
+    sized = scenario | {"ties": "relative", "probe": {"size_classes": ["0B", "50KB"], "replay": True}}
     kept = xoff.load(xoff.run(sized).save(tmp_path / "result")).summary
     types = vars(xoff.summary)
     found: dict[str, Any] = get_type_hints(xoff.Summary)
@@ -86,6 +86,7 @@ def test_the_typed_summary_is_that_of_a_run(scenario: dict[str, Any], tmp_path: 
         "Flows": plain["flows"],
         "Times": plain["fct_ps"],
         "Performance": plain["performance"],
+        "Folding": plain["performance"]["folding"],
         "WorkloadSummary": workload,
         "SizeClass": workload["by_size"][0],
     }.items():
