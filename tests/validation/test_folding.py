@@ -106,6 +106,10 @@ EXPERTS: Document = {
 }
 
 
+def test_unfinished_connections_are_listed_as_in_a_run_of_all_nodes() -> None:
+    assert compare({**ALL_TO_ALL, "until": "5us"})["times"] == 8
+
+
 def test_one_server_stands_for_all() -> None:
     assert compare(ALL_TO_ALL) == {"times": 8, "rotations": [[4, 8]], "obstacle": None}
 

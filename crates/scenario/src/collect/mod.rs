@@ -529,8 +529,11 @@ impl Collector {
         for view in unfold.views() {
             let (id, node) = (view.node, cp.node(view.of));
             if self.keeps_flows || view.node == view.of {
-                for s in node.endpoint.as_ref().map_or_else(Vec::new, |e| e.unfinished(now)) {
-                    self.add_flow(plan, &unfold.sent(view, &s));
+                let unfinished = node.endpoint.as_ref().map_or_else(Vec::new, |e| e.unfinished(now));
+                let mut unfinished: Vec<Sent> = unfinished.iter().map(|s| unfold.sent(view, s)).collect();
+                unfinished.sort_by_key(|s| s.flow);
+                for s in &unfinished {
+                    self.add_flow(plan, s);
                 }
             }
             let mut paused = node.paused.clone();
