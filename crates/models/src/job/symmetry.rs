@@ -1,4 +1,5 @@
-//! Whether a renaming of ranks maps a job onto itself.
+//! Decides whether a job stays the same under a renaming of ranks. A *group* is here a group of ranks, such as the ranks of
+//! an all-reduce.
 
 use rustc_hash::{FxHashMap, FxHashSet};
 use xoff_units::{index, number};
@@ -151,7 +152,7 @@ impl<'a> Renaming<'a> {
         Some(known)
     }
 
-    /// True if each message of a shape maps onto a message of another, for an order of the ranks.
+    /// True if each message of a shape maps onto a message of another shape, for an order of the ranks.
     fn shape(&mut self, a: u32, b: u32, order: u32) -> bool {
         if self.shapes.contains(&(a, b, order)) {
             return true;
@@ -189,7 +190,7 @@ impl<'a> Renaming<'a> {
         is_alike
     }
 
-    /// Returns the image of a line: the same line among those of the image of the group.
+    /// Returns the image of a line: the line at the same place in the image of the group.
     fn line(&self, line: u64) -> Option<u64> {
         let of_group = (line & ((1 << CLASS) - 1)) >> GROUP;
         let Some(group) = (of_group as u32).checked_sub(1) else { return Some(line) };

@@ -1,9 +1,10 @@
-//! Symmetry: renamings of nodes under which nothing about a run changes.
+//! Symmetry: renamings of nodes under which a run stays the same.
 //!
 //! A *rotation* renames hosts. A rotation has a stride and a size: with stride 8 and size 256, host 0 becomes
 //! host 8, and host 2,040 becomes host 0. Switches follow from the wiring. The *group* is the product of
 //! independent rotations, and an *element* of the group says how far each rotation turns. A group moves each
-//! host: the hosts that one host can become are its *orbit*, and the first of them is the *representative*. A
+//! host: the hosts that a host can become are the *orbit* of the host, and the first host of the orbit is the
+//! *representative*. A
 //! switch is moved like a host, or a rotation leaves the switch in place and permutes its ports: the switch is
 //! *fixed*. Example: on rails a rotation of servers leaves each rail switch in place.
 //!
@@ -81,7 +82,7 @@ pub struct Turn<'a> {
 
 impl Symmetry {
     /// Returns the group of rotations, with the images under one turn of each. `first` has the first flow of each node,
-    /// and a final entry. `pinned` has the pinned path of each flow, or nothing. An error says what no run could fold.
+    /// and a final entry. `pinned` has the pinned path of each flow, or nothing. An error names the obstacle to folding.
     pub fn new(
         rotations: Vec<Rotation>,
         turns: &[Turn<'_>],

@@ -45,7 +45,7 @@ pub fn prepare(runner: &mut Runner, known: Option<Reason>) -> Option<Folding> {
     Some(Folding { times, rotations, obstacle })
 }
 
-/// Returns what keeps a symmetric run from folding, if anything.
+/// Returns the reason that a symmetric run does not fold; `None` for a run that folds.
 fn obstacle(scenario: &Scenario, runner: &Runner) -> Option<Reason> {
     let probe = &scenario.probe;
     let probes = [
@@ -64,7 +64,7 @@ fn obstacle(scenario: &Scenario, runner: &Runner) -> Option<Reason> {
     None
 }
 
-/// The reason to simulate all nodes after an audit of a folded run found something: the finding names nodes.
+/// The reason to simulate all nodes after an audit of a folded run has a finding: the finding names nodes.
 pub const IN_DOUBT: &str = "an audit found something; the run began again with all nodes";
 
 /// Returns the reason to simulate all nodes after a folded run came to a limit.
@@ -83,7 +83,7 @@ enum Stage {
     Group,
 }
 
-/// The difference of the rotation that got farthest; of several, of the rotation that would fold most.
+/// The difference of the rotation with the latest first difference; of equal rotations, of the rotation of the largest size.
 struct Nearest {
     stage: (Stage, u32),
     reason: Reason,

@@ -1,4 +1,4 @@
-//! Whether a rotation of hosts maps the network onto itself.
+//! Decides whether the network stays the same under a rotation of hosts.
 
 use std::collections::VecDeque;
 
@@ -9,8 +9,8 @@ use xoff_models::topology::{PortSpec, Topology};
 use xoff_models::workload::AllFlows;
 use xoff_units::{index, number};
 
-/// Why no group was found, or not a larger one: the first difference between two things that would have to be
-/// equal.
+/// The reason that the search found no group, or no larger group: the first difference between a node, link or flow and the
+/// image of the node, link or flow.
 pub type Reason = String;
 
 /// The images of all nodes under a rotation.
@@ -167,7 +167,7 @@ pub(super) fn returns(topology: &Topology, ports: &[Vec<PortSpec>], group: &Symm
         if here.is_empty() {
             continue;
         }
-        // Links to the destination, over nodes that forward.
+        // The number of links from each node to the destination, over nodes that forward.
         let mut links = vec![UNKNOWN; ports.len()];
         links[index(end)] = 0;
         let mut queue = VecDeque::from([end]);

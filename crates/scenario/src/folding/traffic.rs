@@ -1,4 +1,4 @@
-//! Whether a rotation of hosts maps the traffic onto itself, and the images of flows and messages.
+//! Decides whether the traffic stays the same under a rotation of hosts, and finds the images of flows and messages.
 
 use std::collections::BTreeMap;
 
@@ -16,7 +16,7 @@ use xoff_units::{index, number};
 
 use super::network::{Reason, Wires, differ};
 
-/// Refuses settings and traffic that no rotation maps onto themselves, or that are not known to be symmetric.
+/// Refuses settings and traffic that change under each rotation, or whose symmetry is not proved.
 pub(super) fn refuse(settings: &Settings, plan: &AllFlows) -> Result<(), Reason> {
     let given = |is_given: bool, what: &str| if is_given { Err(what.to_string()) } else { Ok(()) };
     given(!settings.failures.is_empty(), "a fault strikes some nodes and not others")?;
@@ -62,8 +62,8 @@ pub(super) fn pinned(plan: &AllFlows) -> Vec<u16> {
     pinned
 }
 
-/// True if the queues over NVLink of each node map onto the queues of the image, in their order: those that leave, and those
-/// that enter.
+/// True if the queues over NVLink of each node map onto the queues of the image, in the same order: the queues that leave the
+/// node, and the queues that enter the node.
 fn nvlink(plan: &AllFlows, wires: &Wires) -> bool {
     type Ends = Vec<(u32, (u32, u32), [Direction; 2])>;
     let image = |node: u32| wires.nodes[index(node)];
@@ -116,7 +116,7 @@ pub(super) fn keeps_servers(plan: &AllFlows, group: &Symmetry) -> Result<(), Rea
     Ok(())
 }
 
-/// True if one pinned path maps onto another, there and back.
+/// True if a pinned path maps onto the pinned path of the image, in both directions.
 fn is_image_of_path(
     ports: &[Vec<PortSpec>],
     plan: &AllFlows,

@@ -44,12 +44,12 @@ impl Unfold {
         self.views.iter().filter(|view| view.node == view.of).map(|view| view.node)
     }
 
-    /// Returns the simulated nodes that some rotation leaves in place.
+    /// Returns the simulated nodes that at least one rotation leaves in place.
     pub fn fixed(&self) -> impl Iterator<Item = u32> {
         self.views.iter().filter(|view| view.is_fixed && view.node == view.of).map(|view| view.node)
     }
 
-    /// Returns the number of nodes, flows or bytes for which one stands.
+    /// Returns the number of nodes for which a simulated node stands. Flows and bytes have the same number.
     pub fn times(&self) -> u32 {
         self.group.as_ref().map_or(1, |group| group.count())
     }
@@ -163,7 +163,7 @@ impl Unfold {
             let elements = if mark.port.is_some() { &here[..] } else { &here[..1] };
             all.extend(elements.iter().map(|element| image(mark, *element)));
         }
-        // As marks are listed: of ingress ports by port and class, of the memory, of queues by port.
+        // The order of marks: ingress ports by port and class, then the memory, then queues by port.
         let place = |kind: high_water::Kind| match kind {
             high_water::Kind::Ingress | high_water::Kind::Headroom => 0,
             high_water::Kind::Pool => 1,
