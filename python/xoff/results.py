@@ -30,11 +30,11 @@ if TYPE_CHECKING:
 
 notebook.register()
 
-# `_PARTS` are the entries of a result directory beside its tables. The whole directory is replaced with the result.
 PARTS = frozenset({"fingerprint", "flows", "audits"})
 """Keys of every summary."""
 EXPLAINED = "explain"
 """The directory, inside a result directory, of the repeated run that ``xoff explain`` keeps."""
+# The entries of a result directory beside the tables. A new result replaces the whole directory.
 _PARTS = {"scenario.json", "summary.json", "inputs", "report.html", "figures", EXPLAINED}
 # Tables with fewer bytes than this are not compressed.
 _SMALL = 64_000

@@ -205,12 +205,12 @@ impl Runner {
             (self.scenario.ties.is_some() && engine.fold).then(|| (self.scenario.clone(), self.began));
         match self.simulate(engine.clone(), None, observer, &mut look)? {
             Simulated::Whole(outcome) => Ok(*outcome),
-            Simulated::AtLimits(obstacle) => {
+            Simulated::Again(obstacle) => {
                 let Some((scenario, began)) = again else { unreachable!("the run was folded") };
                 let runner = Self::filled(scenario, began)?;
                 match runner.simulate(engine, Some(obstacle), observer, &mut look)? {
                     Simulated::Whole(outcome) => Ok(*outcome),
-                    Simulated::AtLimits(_) => unreachable!("a run of all nodes has no bound"),
+                    Simulated::Again(_) => unreachable!("a run of all nodes has no bound"),
                 }
             }
         }
@@ -267,7 +267,7 @@ impl Runner {
         }
         let at = ended.unwrap_or_default();
         if is_at_limits || collector.is_at_limits(&engine.checkpoint(at)) {
-            return Ok(Simulated::AtLimits(folding::at_limits(at)));
+            return Ok(Simulated::Again(folding::at_limits(at)));
         }
         let ledger = ledger(&engine);
         let fingerprint = fingerprint(&engine, symmetric.as_ref(), nodes);
@@ -280,7 +280,7 @@ impl Runner {
         collector.close_delays(&mut cp, &plan);
         let verdicts = collector.judge(&cp, &scenario, &End { finish, abort }, ledger);
         if collector.times() > 1 && !verdicts.have_passed() {
-            return Ok(Simulated::AtLimits(folding::IN_DOUBT.into()));
+            return Ok(Simulated::Again(folding::IN_DOUBT.into()));
         }
         let tables = collector.finish(&cp, &plan, cp.now);
         let mut performance = performance(&collector, fast_forward, statistics);
@@ -353,8 +353,9 @@ impl Course<'_> {
 enum Simulated {
     /// The results.
     Whole(Box<Outcome>),
-    /// A folded run came to the limits of a fixed switch: the reason to simulate all nodes.
-    AtLimits(String),
+    /// A folded run came to the limits of a fixed switch, or an audit has a finding. The run begins again with all nodes, for
+    /// this reason.
+    Again(String),
 }
 
 /// Refuses a congestion control in Python without a session.

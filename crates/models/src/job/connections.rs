@@ -190,6 +190,7 @@ impl Graph {
                 });
             }
         });
+        // Lists are mostly in the order of senders. Many short sorts are then faster than one long sort.
         if found.is_sorted_by_key(|one| one.from) {
             for of_rank in found.chunk_by_mut(|a, b| a.from == b.from) {
                 of_rank.sort_unstable_by_key(|one| (one.to, one.line));

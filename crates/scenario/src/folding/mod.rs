@@ -65,12 +65,13 @@ fn obstacle(scenario: &Scenario, runner: &Runner) -> Option<Reason> {
 }
 
 /// The reason to simulate all nodes after an audit of a folded run has a finding: the finding names nodes.
-pub const IN_DOUBT: &str = "an audit found something; the run began again with all nodes";
+pub const IN_DOUBT: &str = "an audit has a finding; the run began again with all nodes";
 
 /// Returns the reason to simulate all nodes after a folded run came to a limit.
 pub fn at_limits(at: Moment) -> Reason {
     format!(
-        "before {at} a switch between servers paused a neighbour, or came to a threshold of its shared buffer; the run began again with all nodes"
+        "before {at} a switch between servers paused a neighbour, or came to a threshold of its \
+         shared buffer; the run began again with all nodes"
     )
 }
 
