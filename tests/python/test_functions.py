@@ -24,7 +24,7 @@ from xoff.functions.workloads import seed_of
 from xoff.study.identity import run_key
 
 MODULE = """
-import os, random, sys, time
+import os, random, resource, signal, sys, time
 
 def web(hosts, seed, count=12, largest=30_000):
     draw = random.Random(seed)
@@ -70,6 +70,27 @@ def prints(hosts, seed):
 
 def forks(hosts, seed):
     os.fork()
+    return web(hosts, seed)
+
+def forks_and_waits(hosts, seed):
+    if (child := os.fork()) == 0:
+        # A fork that writes a file dies.
+        signal.signal(signal.SIGXFSZ, signal.SIG_DFL)
+        resource.setrlimit(resource.RLIMIT_FSIZE, (0, 0))
+        return web(hosts, seed)
+    assert os.waitpid(child, 0)[1] == 0
+    return web(hosts, seed)
+
+def forks_in_a_row(hosts, seed):
+    child = os.fork()
+    yield from web(hosts, seed) if child else ()
+    if child:
+        os.waitpid(child, 0)
+
+def raises_in_a_fork(hosts, seed):
+    if (child := os.fork()) == 0:
+        raise ValueError("in the fork")
+    os.waitpid(child, 0)
     return web(hosts, seed)
 
 def leaves_one(hosts, seed):
@@ -493,6 +514,20 @@ def test_prints_and_forks_disturb_no_output(place: Path, xoff_command: Command) 
         assert ("from below" in done.stderr) is (function == "prints")
     left = int((place / "child").read_text("utf-8"))
     wait_until(lambda: not _is_alive(left))
+
+
+@pytest.mark.parametrize("function", ["forks_and_waits", "forks_in_a_row", "raises_in_a_fork"])
+def test_a_fork_that_leaves_a_function_ends_and_writes_no_rows(place: Path, function: str) -> None:
+    expected = xoff.run(written(place, "traffic:web"), allow_python=True).fingerprint
+    assert xoff.run(written(place, f"traffic:{function}"), allow_python=True).fingerprint == expected
+
+
+def test_a_fork_that_leaves_a_module_ends_and_answers_nothing(place: Path) -> None:
+    expected = xoff.run(written(place, "traffic:web"), allow_python=True).fingerprint
+    # The module waits for the end of the fork, and a fork that answers requests waits for the next one.
+    waits = "import os\nif (child := os.fork()):\n    os.waitpid(child, 0)\n"
+    (place / "forking.py").write_text(waits + MODULE, "utf-8")
+    assert xoff.run(written(place, "forking:web"), allow_python=True, python_timeout=30).fingerprint == expected
 
 
 def _is_alive(process: int) -> bool:

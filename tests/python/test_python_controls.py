@@ -69,6 +69,16 @@ class Window:
         self.window = packets * line.payload_bytes
 
 
+class Forks(Window):
+    def on_ack(self, ack):
+        if not hasattr(self, "child"):
+            self.child = os.fork()
+            if self.child:
+                os.waitpid(self.child, 0)
+            else:
+                self.window = 1
+
+
 class Open:
     rate = window = None
 
@@ -480,6 +490,12 @@ def test_ctrl_c_ends_a_method(place: Path) -> None:
         _, told = process.communicate()
     assert process.returncode == 130
     assert "Traceback" not in told
+
+
+def test_a_fork_that_leaves_a_method_ends_and_answers_nothing(place: Path) -> None:
+    # The object of the fork has another window, so that the run of a fork that answers differs.
+    forked = xoff.run(written(place, python("Forks")), allow_python=True, python_timeout=30)
+    assert_equal(forked, xoff.run(written(place, python("Window")), allow_python=True))
 
 
 def test_no_process_and_no_folder_is_left(place: Path, monkeypatch: pytest.MonkeyPatch) -> None:

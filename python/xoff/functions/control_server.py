@@ -10,6 +10,7 @@ import copy
 import hashlib
 import inspect
 import math
+import os
 import socket
 import struct
 from collections.abc import Callable, Mapping, Sequence
@@ -17,6 +18,7 @@ from struct import Struct
 from typing import Any
 
 from xoff.functions.events import Ack, Flow, Hop, Line, Sent
+from xoff.functions.forks import end_fork
 
 METHODS = ("on_ack", "on_loss", "on_notification", "on_sent", "on_timer")
 """The methods of a class, each optional."""
@@ -83,6 +85,7 @@ def serve(
     raised: returns the words for an exception.
     """
     server = _Objects(classes)
+    own = os.getpid()
     waiting = b""
     connection, _ = listener.accept()
     with connection:
@@ -99,6 +102,7 @@ def serve(
                     reply = _failure(str(error))
                 except BaseException as error:
                     reply = _failure(raised(error))
+                end_fork(own)
                 if reply:
                     connection.sendall(reply)
                 at += size

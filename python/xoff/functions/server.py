@@ -30,6 +30,7 @@ import pyarrow as pa
 from xoff.functions import Hosts
 from xoff.functions.code import code_digest
 from xoff.functions.control_server import WrongClassError, declared, serve
+from xoff.functions.forks import users_code
 from xoff.functions.rows import RowsError, tables
 from xoff.reading import declared as declared_columns
 from xoff.results import NotRecordedError, load
@@ -85,7 +86,7 @@ class _Server:
             return getattr(self, f"_{request['ask']}")(request)  # type: ignore[no-any-return]
         end = time.monotonic() + float(request["limit"])
         try:
-            with self._watched(end):
+            with self._watched(end), users_code():
                 function = self._function(str(request["module"]), str(request["function"]))
                 own = getattr(sys.modules[request["module"]], "__file__", None)
                 digest = code_digest(request["module"], request["function"], self._directory, own and Path(own))
@@ -100,7 +101,7 @@ class _Server:
         if child == 0:
             for pipe in self._pipes:
                 pipe.close()
-            self._answer(function, request, end, os.getpid())
+            self._answer(function, request, end)
         _, status = os.waitpid(child, 0)
         code = os.waitstatus_to_exitcode(status)
         try:
@@ -181,7 +182,7 @@ class _Server:
 
     def _guarded(self, request: Mapping[str, Any], answer: Callable[[], dict[str, Any]]) -> dict[str, Any]:
         try:
-            with self._watched(time.monotonic() + float(request["limit"])):
+            with self._watched(time.monotonic() + float(request["limit"])), users_code():
                 return answer()
         except _UserError as error:
             return {"why": str(error)}
@@ -224,7 +225,7 @@ class _Server:
                 signal.setitimer(signal.ITIMER_REAL, 0)
                 faulthandler.cancel_dump_traceback_later()
 
-    def _answer(self, function: Callable[..., Any], request: Mapping[str, Any], end: float, own: int) -> None:
+    def _answer(self, function: Callable[..., Any], request: Mapping[str, Any], end: float) -> NoReturn:
         """Calls the function, writes the answer, and ends this process."""
         code = 1
         try:
@@ -237,11 +238,9 @@ class _Server:
                     answer = {"why": _not_kept(error)}
                 except BaseException as error:
                     answer = {"why": self._raised(error, "raised")}
-            # A fork that the function made, and that returned here, has no answer to write.
-            if os.getpid() == own:
-                part = self._work / f"{_ANSWER}.part"
-                part.write_text(json.dumps(answer), "utf-8")
-                part.rename(self._work / _ANSWER)
+            part = self._work / f"{_ANSWER}.part"
+            part.write_text(json.dumps(answer), "utf-8")
+            part.rename(self._work / _ANSWER)
             code = 0
         finally:
             with contextlib.suppress(Exception):
@@ -253,14 +252,15 @@ class _Server:
         seed = int(request.get("seed", 0))
         _seed(seed)
         if request["ask"] == "value":
-            value = _bound(function, load(request["result"]))()
-            return {"value": _number(value)}
+            with users_code():
+                return {"value": _number(_bound(function, load(request["result"]))())}
         names, rates, switches = request["hosts"]
         hosts = Hosts(tuple(names), tuple(rates), tuple(switches))
         call = _bound(function, hosts, seed, **request["parameters"])
-        value = call()
         try:
-            found = tables(value, is_job=bool(request["is_job"]))
+            # Rows of a generator are made by user's code, too.
+            with users_code():
+                found = tables(call(), is_job=bool(request["is_job"]))
         except RowsError as error:
             raise _UserError(str(error)) from None
         for name, table in found.items():
