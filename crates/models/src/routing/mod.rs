@@ -3,13 +3,14 @@
 
 pub mod ate;
 pub mod failover;
+mod shortest;
 
 use std::cmp::Reverse;
-use std::collections::{HashMap, VecDeque};
+use std::collections::VecDeque;
 use std::sync::Arc;
 
+pub use self::shortest::{shortest, shortest_by};
 use crate::ids::PortId;
-use rustc_hash::FxHashMap;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use xoff_engine::random::mix;
@@ -278,135 +279,6 @@ pub fn longest_round_trip(
             .fold(longest, Duration::max);
     }
     longest
-}
-
-/// Computes shortest paths to the nodes where flows start or end, over all paths of equal length. Hosts that
-/// do not forward are on no path.
-pub fn shortest(
-    topology: &Topology,
-    paths: Arc<Paths>,
-    first_hop: &FirstHop,
-    seed: u64,
-    is_end: impl Fn(usize) -> bool,
-) -> Vec<Arc<Routes>> {
-    shortest_by(topology, paths, first_hop, seed, is_end, |_, _| true)
-}
-
-/// Groups the hosts where flows start or end by the node at which their routes end, and returns that node of
-/// each group.
-fn grouped(
-    topology: &Topology,
-    ports: &[Vec<PortSpec>],
-    is_end: impl Fn(usize) -> bool,
-) -> (Destinations, Vec<u32>) {
-    let n = topology.nodes.len();
-    let mut group = vec![u32::MAX; n];
-    let mut port = vec![PortId(0); n];
-    let mut roots = Vec::new();
-    let mut group_of_root = HashMap::new();
-    // Nothing is sent to any other node.
-    for node in (0..n).filter(|n| topology.nodes[*n].is_host && is_end(*n)) {
-        let root = root(topology, ports, number(node));
-        if root != number(node) {
-            port[node] = ports[node][0].peer_port;
-        }
-        group[node] = *group_of_root.entry(root).or_insert_with(|| {
-            roots.push(root);
-            number(roots.len()) - 1
-        });
-    }
-    (Destinations { group, port }, roots)
-}
-
-/// Returns the number of links from `root` to each node; `u32::MAX` for unreachable nodes.
-fn distances(
-    topology: &Topology,
-    ports: &[Vec<PortSpec>],
-    root: u32,
-    may_use: impl Fn(u32, PortId) -> bool,
-    distance: &mut [u32],
-) {
-    distance.fill(u32::MAX);
-    distance[index(root)] = 0;
-    let mut queue = VecDeque::from([root]);
-    while let Some(at) = queue.pop_front() {
-        // Packets go through a node on their way only when it forwards.
-        if at != root && !topology.nodes[index(at)].forwards {
-            continue;
-        }
-        for link in &ports[index(at)] {
-            if distance[index(link.peer)] == u32::MAX && may_use(link.peer, link.peer_port) {
-                distance[index(link.peer)] = distance[index(at)] + 1;
-                queue.push_back(link.peer);
-            }
-        }
-    }
-}
-
-/// Computes shortest paths over usable ports. A packet for an unreachable node goes astray.
-pub fn shortest_by(
-    topology: &Topology,
-    paths: Arc<Paths>,
-    first_hop: &FirstHop,
-    seed: u64,
-    is_end: impl Fn(usize) -> bool,
-    may_use: impl Fn(u32, PortId) -> bool,
-) -> Vec<Arc<Routes>> {
-    let ports = topology.ports();
-    let n = topology.nodes.len();
-    let (destinations, roots) = grouped(topology, &ports, is_end);
-    let destinations = Arc::new(destinations);
-    let has_one_port: Vec<bool> = ports.iter().map(|p| p.len() == 1).collect();
-    let table = |one: &bool| if *one { Vec::new() } else { vec![(u32::MAX, 1_u32); roots.len()] };
-    let mut entries: Vec<Vec<(u32, u32)>> = has_one_port.iter().map(table).collect();
-    let mut choices: Vec<Vec<PortId>> = vec![Vec::new(); n];
-    let mut known: Vec<FxHashMap<Vec<PortId>, u32>> = vec![FxHashMap::default(); n];
-    let mut distance = vec![u32::MAX; n];
-    for (g, root) in roots.iter().enumerate() {
-        distances(topology, &ports, *root, &may_use, &mut distance);
-        for node in 0..n {
-            if distance[node] == u32::MAX || has_one_port[node] {
-                continue;
-            }
-            if number(node) == *root {
-                entries[node][g] = (0, 0);
-                continue;
-            }
-            let mut next: Vec<PortId> = PortId::each(&ports[node])
-                .filter(|(p, l)| {
-                    let leads_on = l.peer == *root || topology.nodes[index(l.peer)].forwards;
-                    distance[index(l.peer)] < distance[node] && leads_on && may_use(number(node), *p)
-                })
-                .map(|(p, _)| p)
-                .collect();
-            if topology.nodes[node].is_host {
-                first_hop.choose(&mut next);
-            }
-            let count = number(next.len());
-            let list = &mut choices[node];
-            let start = *known[node].entry(next).or_insert_with_key(|next| {
-                list.extend_from_slice(next);
-                number(list.len()) - count
-            });
-            entries[node][g] = (start, count);
-        }
-    }
-    entries
-        .into_iter()
-        .zip(choices)
-        .enumerate()
-        .map(|(node, (entries, choices))| {
-            let salt = salt(seed, number(node));
-            Arc::new(Routes {
-                destinations: destinations.clone(),
-                paths: paths.clone(),
-                entries,
-                choices,
-                has_one_port: has_one_port[node],
-                salt,
-            })
-        })
-        .collect()
 }
 
 /// Lets nodes choose among paths as other nodes choose: `of` returns the node with the same choices.
