@@ -160,7 +160,7 @@ impl Builder {
                 };
                 let ranks = unknown.key().1.ranks();
                 let costs = Some(plan.costs);
-                let mut shape = Shape::new(ranks, of, &plan.messages);
+                let mut shape = Shape::new(ranks, of, plan.messages);
                 if let Some(messages) = plan.in_loop {
                     shape.find_loop(messages);
                 }

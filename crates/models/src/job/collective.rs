@@ -14,7 +14,8 @@ use serde::{Deserialize, Serialize};
 use xoff_units::{Bytes, Duration, index, number, wide};
 
 use super::experts::{Copies, Experts};
-use super::piece::{Messages, Piece, Way};
+use super::messages::Messages;
+use super::piece::{Piece, Way};
 use crate::param_error::ParamError;
 
 /// Maximum number of messages of a collective.
@@ -220,8 +221,7 @@ impl Sends {
             bytes,
             way: Way::Nic(number(from)),
         };
-        self.list.push((piece, after));
-        self.list.len() - 1
+        self.list.push(piece, after)
     }
 }
 
@@ -249,7 +249,7 @@ impl Collective {
     pub fn messages(&self, n: usize) -> Result<Messages, ParamError> {
         let pieces = self.check(n)?;
         let channels = self.channels as usize;
-        let mut sends = Sends { ranks: n, list: Vec::new() };
+        let mut sends = Sends { ranks: n, list: Messages::default() };
         let size = self.experts.map_or(self.size.0, |experts| experts.bytes(self.size.0, wide(n)));
         for channel in 0..channels {
             let bytes = share(size, channels, channel, channels);
@@ -591,13 +591,13 @@ mod tests {
             for (channels, chunk) in [(1, None), (3, None), (2, Some(Bytes(10_007)))] {
                 let p = Collective { channels, chunk, ..p.clone() };
                 let list = p.messages(8).unwrap();
-                let sent: u64 = list.iter().map(|m| m.0.bytes).sum();
+                let sent: u64 = list.pieces().iter().map(|m| m.bytes).sum();
                 // Exact byte counts, except that all-to-all leaves the own share of each rank.
                 let is_exact = p.operation != Operation::AllToAll;
                 let expected = if is_exact { eighths / 8 * 8_000_003 } else { 7 * 8_000_003 };
                 assert_eq!(sent, expected, "{p:?}");
                 if let Some(chunk) = chunk {
-                    assert!(list.iter().all(|m| m.0.bytes <= chunk.0 + 8), "{p:?}");
+                    assert!(list.pieces().iter().all(|m| m.bytes <= chunk.0 + 8), "{p:?}");
                 }
             }
         }
@@ -646,10 +646,10 @@ mod tests {
             let list = Collective { chunk: Some(Bytes(100_000)), ..p.clone() }.messages(8).unwrap();
             for (place, (piece, after)) in list.iter().enumerate() {
                 assert!(piece.from != piece.to);
-                for other in after {
-                    assert!(*other < place, "nothing waits in a circle");
-                    assert_eq!(list[*other].0.to, piece.from, "{p:?}");
-                    assert!(list[*other].0.step < piece.step, "{p:?}");
+                for other in after.iter().map(|other| index(*other)) {
+                    assert!(other < place, "nothing waits in a circle");
+                    assert_eq!(list.pieces()[other].to, piece.from, "{p:?}");
+                    assert!(list.pieces()[other].step < piece.step, "{p:?}");
                 }
             }
         }
@@ -658,12 +658,16 @@ mod tests {
     /// Returns the known ranks of each rank at the end, if each message carries all known ranks of the
     /// sender.
     fn known(messages: &Messages, n: usize) -> Vec<u64> {
-        let places =
-            messages.iter().flat_map(|m| [m.0.from, m.0.to]).max().map_or(n, |last| n.max(index(last) + 1));
+        let places = messages
+            .pieces()
+            .iter()
+            .flat_map(|m| [m.from, m.to])
+            .max()
+            .map_or(n, |last| n.max(index(last) + 1));
         let mut knows: Vec<u64> = (0..places).map(|rank| 1 << rank).collect();
         let mut brought = vec![0; messages.len()];
         for (place, (piece, after)) in messages.iter().enumerate() {
-            brought[place] = after.iter().fold(1 << piece.from, |sum, before| sum | brought[*before]);
+            brought[place] = after.iter().fold(1 << piece.from, |sum, before| sum | brought[index(*before)]);
             knows[index(piece.to)] |= brought[place];
         }
         knows

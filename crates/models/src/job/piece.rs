@@ -45,9 +45,6 @@ pub struct Piece {
     pub way: Way,
 }
 
-/// Messages, with the list indices of the messages that must arrive at the sender before.
-pub type Messages = Vec<(Piece, Vec<usize>)>;
-
 /// The costs of a library at the ranks. All are zero for textbook algorithms.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Costs {

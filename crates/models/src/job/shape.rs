@@ -3,7 +3,8 @@
 use std::ops::Range;
 
 use super::collective::{Algorithm, Collective};
-use super::piece::{Costs, Messages, Piece, Way};
+use super::messages::Messages;
+use super::piece::{Costs, Piece, Way};
 use crate::nccl::Protocol;
 use crate::param_error::ParamError;
 use xoff_units::{Duration, index, number};
@@ -18,6 +19,9 @@ pub struct Lists {
 impl Lists {
     /// Returns `n` lists from pairs of list and entry; a list keeps the order of the pairs.
     pub fn new(n: usize, pairs: impl Iterator<Item = (u32, u32)> + Clone) -> Self {
+        if pairs.clone().next().is_none() {
+            return Self::default();
+        }
         let mut first = vec![0_u32; n + 1];
         for (list, _) in pairs.clone() {
             first[index(list) + 1] += 1;
@@ -37,6 +41,9 @@ impl Lists {
 
     /// A list.
     pub fn of(&self, list: u32) -> &[u32] {
+        if self.all.is_empty() {
+            return &[];
+        }
         let list = index(list);
         &self.all[index(self.first[list])..self.first[list + 1] as usize]
     }
@@ -74,27 +81,21 @@ impl Collective {
     /// Returns the shape for a number of ranks.
     pub fn shape(&self, ranks: usize) -> Result<Shape, ParamError> {
         let places = ranks + usize::from(self.algorithm == Algorithm::InNetwork);
-        Ok(Shape::new(number(places), self.clone(), &self.messages(ranks)?))
+        Ok(Shape::new(number(places), self.clone(), self.messages(ranks)?))
     }
 }
 
 impl Shape {
-    /// Returns the shape for `ranks` ranks, from messages with the list indices of their predecessors at the
-    /// sender.
-    pub fn new(ranks: u32, of: Collective, made: &Messages) -> Self {
-        let mut order: Vec<usize> = (0..made.len()).collect();
-        order.sort_by_key(|place| made[*place].0.from);
-        let mut place_of = vec![0_u32; made.len()];
-        for (place, old) in order.iter().enumerate() {
-            place_of[*old] = number(place);
-        }
-        let pieces: Vec<Piece> = order.iter().map(|old| made[*old].0).collect();
-        let first = (0..=ranks).map(|rank| number(pieces.partition_point(|p| p.from < rank))).collect();
-        let pairs = order
-            .iter()
-            .flat_map(|old| made[*old].1.iter().map(|before| (place_of[*before], place_of[*old])));
+    /// Returns the shape for `ranks` ranks.
+    pub fn new(ranks: u32, of: Collective, made: Messages) -> Self {
+        let made = made.sorted_by_key(|piece| piece.from);
+        let pairs = (0..)
+            .zip(made.iter())
+            .flat_map(|(place, (_, before))| before.iter().map(move |one| (*one, place)));
         let then = Lists::new(made.len(), pairs);
-        let needs = order.iter().map(|old| made[*old].1.len() as u16).collect();
+        let needs = made.iter().map(|(_, before)| before.len() as u16).collect();
+        let pieces = made.into_pieces();
+        let first = (0..=ranks).map(|rank| number(pieces.partition_point(|p| p.from < rank))).collect();
         let mut receives = vec![0; index(ranks)];
         for piece in &pieces {
             receives[index(piece.to)] += 1;

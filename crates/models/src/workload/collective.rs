@@ -173,7 +173,9 @@ impl Params {
 /// leave in order.
 fn flows(collective: &Collective, nodes: &[u32], ranks: usize) -> Result<Vec<Made>, ParamError> {
     let mut last = HashMap::new();
-    let made = collective.messages(ranks)?.into_iter().enumerate().map(|(place, (piece, mut after))| {
+    let messages = collective.messages(ranks)?;
+    let made = messages.iter().enumerate().map(|(place, (piece, before))| {
+        let mut after: Vec<usize> = before.iter().map(|one| index(*one)).collect();
         after.extend(last.insert((piece.channel, piece.from, piece.to), place));
         let [src, dst] = [piece.from, piece.to].map(|place| nodes[index(place)]);
         Made { src, dst, size: Bytes(piece.bytes), start: Duration::ZERO, after, name: None }

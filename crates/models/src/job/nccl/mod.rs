@@ -18,7 +18,8 @@ use self::team::Draft;
 pub use self::team::Team;
 use super::collective::{self, Collective};
 use super::experts::{Copies, Experts};
-use super::piece::{Costs, Messages, Piece, Way};
+use super::messages::Messages;
+use super::piece::{Costs, Piece, Way};
 use crate::nccl::{Algorithm, Choice, Chunks, Operation, Protocol, SLOTS, Servers, Step, Tuning};
 use crate::param_error::ParamError;
 use crate::topology;
@@ -246,7 +247,7 @@ pub fn plan(
     options: &Options,
 ) -> Result<Plan, (&'static str, String)> {
     let tuning = Tuning::new(servers);
-    let mut draft = Draft { team, pxn: options.pxn, list: Messages::new() };
+    let mut draft = Draft { team, pxn: options.pxn, list: Messages::default() };
     let known = match operation {
         collective::Operation::AllReduce | collective::Operation::Barrier => Operation::AllReduce,
         collective::Operation::AllGather => Operation::AllGather,
@@ -352,15 +353,17 @@ fn split(messages: &Messages, qps: u64) -> Messages {
     };
     let mut first = Vec::with_capacity(messages.len() + 1);
     let mut count = 0;
-    for (piece, _) in messages {
+    for piece in messages.pieces() {
         first.push(count);
         count += parts(piece).len();
     }
     first.push(count);
-    let mut all = Messages::with_capacity(count);
-    for (piece, after) in messages {
-        let after: Vec<usize> = after.iter().flat_map(|other| first[*other]..first[other + 1]).collect();
-        all.extend(parts(piece).into_iter().map(|bytes| (Piece { bytes, ..*piece }, after.clone())));
+    let mut all = Messages::default();
+    for (piece, before) in messages.iter() {
+        for bytes in parts(piece) {
+            let before = before.iter().flat_map(|one| first[index(*one)]..first[index(*one) + 1]);
+            all.push(Piece { bytes, ..*piece }, before);
+        }
     }
     all
 }
@@ -414,7 +417,7 @@ fn to_experts(team: &Team, servers: Servers, bytes: u64, experts: Experts, optio
     let tuning = Tuning::new(servers);
     let (ranks, count) = (u64::from(team.ranks()), u64::from(team.servers()));
     let each = experts.bytes(bytes, ranks) / ranks;
-    let mut draft = Draft { team, pxn: options.pxn, list: Messages::new() };
+    let mut draft = Draft { team, pxn: options.pxn, list: Messages::default() };
     let channels = options.channels.unwrap_or(tuning.graphs().in_use).max(1);
     let is_by_server = experts.copies == Copies::Server;
     if is_by_server {

@@ -4,7 +4,8 @@ use std::collections::BTreeMap;
 
 use xoff_units::{index, number};
 
-use super::super::piece::{Messages, Piece, Way};
+use super::super::messages::Messages;
+use super::super::piece::{Piece, Way};
 use crate::nccl::Operation;
 
 /// The ranks of a communicator by server. All servers have as many ranks.
@@ -130,29 +131,12 @@ impl Draft<'_> {
         bytes: u64,
         after: Vec<usize>,
     ) -> usize {
-        self.list.push((Piece { from, to, channel: channel as u16, step, bytes, way }, after));
-        self.list.len() - 1
+        self.list.push(Piece { from, to, channel: channel as u16, step, bytes, way }, after)
     }
 
     /// Returns the messages with those of a connection together, in order.
     pub fn together(self) -> Messages {
-        let mut order: Vec<usize> = (0..self.list.len()).collect();
-        let key = |place: &usize| {
-            let piece = &self.list[*place].0;
-            (piece.from, piece.channel, piece.to, piece.way.kind())
-        };
-        order.sort_by_key(key);
-        let mut place_of = vec![0; order.len()];
-        for (place, old) in order.iter().enumerate() {
-            place_of[*old] = place;
-        }
-        let mut list = self.list;
-        let moved = order.iter().map(|old| {
-            let (piece, after) = &mut list[*old];
-            let after = std::mem::take(after).into_iter().map(|before| place_of[before]).collect();
-            (*piece, after)
-        });
-        moved.collect()
+        self.list.sorted_by_key(|piece| (piece.from, piece.channel, piece.to, piece.way.kind()))
     }
 }
 

@@ -29,7 +29,7 @@ fn made(
 /// The wire bytes that each server sends from each NIC.
 fn sent(team: &Team, plan: &Plan) -> BTreeMap<(u32, u32), u64> {
     let mut sent = BTreeMap::new();
-    for (piece, _) in &plan.messages {
+    for piece in plan.messages.pieces() {
         if let Way::Nic(via) = piece.way {
             *sent.entry((team.place(via).0, team.nic(via))).or_default() += piece.bytes;
         }
@@ -45,8 +45,8 @@ fn sums(team: &Team, plan: &Plan) -> Vec<BTreeSet<u32>> {
     while !open.is_empty() {
         let before = open.len();
         open.retain(|place| {
-            let (piece, after) = &plan.messages[*place];
-            if after.iter().any(|other| data[*other].is_none()) {
+            let (piece, after) = (&plan.messages.pieces()[*place], plan.messages.before(*place));
+            if after.iter().any(|other| data[index(*other)].is_none()) {
                 return true;
             }
             let mut all = BTreeSet::from([piece.from]);
@@ -54,14 +54,14 @@ fn sums(team: &Team, plan: &Plan) -> Vec<BTreeSet<u32>> {
                 let (server, _) = team.place(piece.from);
                 all.extend((0..team.gpus()).map(|gpu| team.rank(server, gpu)));
             }
-            all.extend(after.iter().flat_map(|other| data[*other].clone().unwrap()));
+            all.extend(after.iter().flat_map(|other| data[index(*other)].clone().unwrap()));
             data[*place] = Some(all);
             false
         });
         assert!(open.len() < before, "messages wait in a circle");
     }
     let mut last: Vec<BTreeSet<u32>> = (0..team.ranks()).map(|rank| BTreeSet::from([rank])).collect();
-    for ((piece, _), data) in plan.messages.iter().zip(data) {
+    for (piece, data) in plan.messages.pieces().iter().zip(data) {
         last[piece.to as usize].extend(data.unwrap());
     }
     last
@@ -98,7 +98,7 @@ fn a_ring_keeps_to_its_rail_and_shares_the_data_among_all_nics() {
         let size = 64 * MIB * u64::from(servers * gpus);
         let plan =
             made(&system, collective::Operation::AllReduce, Some(Algorithm::Ring), Protocol::Simple, size);
-        for (piece, _) in &plan.messages {
+        for piece in plan.messages.pieces() {
             if let Way::Nic(via) = piece.way {
                 assert_eq!(system.1.nic(via), system.1.nic(piece.to), "{piece:?} leaves its rail");
                 assert_eq!(system.1.place(via).0, system.1.place(piece.from).0);
@@ -143,7 +143,7 @@ fn flags_travel_with_the_data() {
             protocol,
             16 * 16 * 1_920 * 15,
         );
-        plan.messages.iter().map(|(piece, _)| piece.bytes).sum()
+        plan.messages.pieces().iter().map(|piece| piece.bytes).sum()
     };
     let simple = bytes(Protocol::Simple);
     assert_eq!(bytes(Protocol::Ll), 2 * simple);
@@ -162,7 +162,7 @@ fn pairs_stay_on_their_rail_by_nics_of_others_alone() {
             .any(|(piece, _)| matches!(piece.way, Way::Nic(via) if team.nic(via) != team.nic(piece.to)));
         assert_eq!(leaves, !pxn);
         let mut bytes: BTreeMap<(u32, u32), u64> = BTreeMap::new();
-        for (piece, _) in &plan.messages {
+        for piece in plan.messages.pieces() {
             *bytes.entry((piece.from, piece.to)).or_default() += piece.bytes;
         }
         assert!(bytes.len() == 24 * 23 && bytes.values().all(|bytes| *bytes == MIB));
