@@ -45,7 +45,9 @@ pub(super) fn refuse(settings: &Settings, plan: &AllFlows) -> Result<(), Reason>
 /// The images of all flows under a rotation.
 #[derive(Debug)]
 pub(super) struct Renamed {
+    /// Without entries before the first image: most rotations fail before, and a job has millions of flows.
     pub flows: Vec<u32>,
+    count: usize,
 }
 
 const UNKNOWN: u32 = u32::MAX;
@@ -144,7 +146,7 @@ impl Renamed {
         plan: &AllFlows,
         wires: &Wires,
     ) -> Result<Self, Reason> {
-        let mut renamed = Self { flows: vec![UNKNOWN; plan.flows as usize] };
+        let mut renamed = Self { flows: Vec::new(), count: plan.flows as usize };
         let image = |node: u32| wires.nodes[index(node)];
         let name = |node: u32| topology.nodes[index(node)].name.as_str();
         for src in 0..number(topology.nodes.len()) {
@@ -179,6 +181,14 @@ impl Renamed {
         Ok(renamed)
     }
 
+    /// Notes the image of a flow.
+    fn note(&mut self, flow: u32, image: u32) {
+        if self.flows.is_empty() {
+            self.flows = vec![UNKNOWN; self.count];
+        }
+        self.flows[index(flow)] = image;
+    }
+
     /// Notes the images of flows of two lists. True if each flow is like its image.
     fn list<'a>(
         &mut self,
@@ -188,7 +198,7 @@ impl Renamed {
     ) -> bool {
         let mut pairs = pairs;
         pairs.all(|(own, other)| {
-            self.flows[index(own.flow)] = other.flow;
+            self.note(own.flow, other.flow);
             wires.nodes[index(own.dst)] == other.dst
                 && (own.size, own.start, own.class) == (other.size, other.start, other.class)
                 && (own.path >= Paths::FIRST) == (other.path >= Paths::FIRST)
@@ -218,7 +228,7 @@ impl Renamed {
             };
             let programs: Vec<&Program> = programs.into_iter().flatten().collect();
             Renaming::new(job, programs, ranks).compare(&mut |flow, image| {
-                self.flows[index(flow)] = image;
+                self.note(flow, image);
             })?;
         }
         if !nvlink(plan, wires) {
@@ -273,7 +283,7 @@ impl Renamed {
                 }
             }
         }
-        if self.flows.contains(&UNKNOWN) {
+        if self.flows.len() < self.count || self.flows.contains(&UNKNOWN) {
             return Err("a flow has no image".into());
         }
         Ok(())
