@@ -237,7 +237,7 @@ fn reachable(topology: &Topology, ports: &[Vec<PortSpec>], plan: &AllFlows) -> R
     let drawn = drawn.flat_map(|(src, destinations)| {
         destinations.iter().filter(move |dst| **dst != src).map(move |dst| (src, *dst))
     });
-    match plan.pairs.iter().copied().chain(drawn).find(|(a, b)| !is_joined(*a, *b)) {
+    match plan.pairs().into_iter().chain(drawn).find(|(a, b)| !is_joined(*a, *b)) {
         Some((a, b)) => Err(InputError::new("workload", pathless(topology, ports, a, b))),
         None => Ok(()),
     }

@@ -12,7 +12,6 @@ use super::graph::{CLASS, Graph, Lines};
 use super::handover::QueueKey;
 use super::operation::What;
 use super::piece::Way;
-use super::shape::Shape;
 use crate::framing::Framing;
 
 /// A connection between two ranks, with its total traffic.
@@ -72,32 +71,38 @@ impl Graph {
         collectives.entry((shape, shared.class, turn)).or_insert((number, 0)).1 += 1;
     }
 
-    /// Returns the messages of the collectives of any group, by places among the ranks of the group and lines
-    /// among those of the group.
-    fn sums(&self, collectives: &Collectives, packets: &dyn Fn(u64) -> u64) -> Vec<(Ends, Sum)> {
-        let shapes = || collectives.keys().map(|(shape, ..)| &self.shapes[index(*shape)]);
-        let senders = shapes().map(Shape::senders).max().unwrap_or(0);
-        let mut places: FxHashMap<Ends, usize> = FxHashMap::default();
-        let mut sums: Vec<(Ends, Sum)> = Vec::new();
-        // The messages of one sender after another: the map of a sender stays in the cache.
-        for sender in 0..senders {
-            places.clear();
-            for ((shape, ..), (number, times)) in collectives {
-                let shape = &self.shapes[index(*shape)];
-                for place in if sender < shape.senders() { shape.sends(sender) } else { 0..0 } {
-                    let piece = shape.piece(place);
-                    let line = self.line(None, piece.channel, *number, place);
-                    let ends = (piece.from, piece.to, line, piece.way);
-                    let at = *places.entry(ends).or_insert(sums.len());
-                    if at == sums.len() {
-                        sums.push((ends, Sum::default()));
-                    }
-                    let sum = Sum { messages: 1, bytes: piece.bytes, packets: packets(piece.bytes) };
-                    sums[at].1.add(sum, *times);
+    /// Returns the largest number of senders of the collectives of a group.
+    fn senders(&self, collectives: &Collectives) -> u32 {
+        let senders = collectives.keys().map(|(shape, ..)| self.shapes[index(*shape)].senders());
+        senders.max().unwrap_or(0)
+    }
+
+    /// Finds the messages of a sender in the collectives of any group, by places among the ranks of the group and lines
+    /// among those of the group. `places` is a map without entries in use: the map of a sender stays in the cache.
+    fn sums(
+        &self,
+        collectives: &Collectives,
+        sender: u32,
+        packets: &dyn Fn(u64) -> u64,
+        places: &mut FxHashMap<Ends, usize>,
+        sums: &mut Vec<(Ends, Sum)>,
+    ) {
+        places.clear();
+        sums.clear();
+        for ((shape, ..), (number, times)) in collectives {
+            let shape = &self.shapes[index(*shape)];
+            for place in if sender < shape.senders() { shape.sends(sender) } else { 0..0 } {
+                let piece = shape.piece(place);
+                let line = self.line(None, piece.channel, *number, place);
+                let ends = (piece.from, piece.to, line, piece.way);
+                let at = *places.entry(ends).or_insert(sums.len());
+                if at == sums.len() {
+                    sums.push((ends, Sum::default()));
                 }
+                let sum = Sum { messages: 1, bytes: piece.bytes, packets: packets(piece.bytes) };
+                sums[at].1.add(sum, *times);
             }
         }
-        sums
     }
 
     /// Returns the collectives of groups, with the groups that have such collectives.
@@ -155,17 +160,20 @@ impl Graph {
                 found((from, to, line, self.way(from, to)), sum);
             }
         }
+        let (mut places, mut sums) = (FxHashMap::default(), Vec::new());
         for (collectives, groups) in self.collectives() {
-            let sums = self.sums(&collectives, packets);
-            for group in groups {
-                let members = &self.groups[index(group)];
-                for ((from, to, line, way), sum) in &sums {
-                    let way = match way {
-                        Way::Nic(via) => Way::Nic(members.at(*via)),
-                        way => *way,
-                    };
-                    let line = line + self.lines_before(group);
-                    found((members.at(*from), members.at(*to), line, way), *sum);
+            for sender in 0..self.senders(&collectives) {
+                self.sums(&collectives, sender, packets, &mut places, &mut sums);
+                for group in &groups {
+                    let members = &self.groups[index(*group)];
+                    for ((from, to, line, way), sum) in &sums {
+                        let way = match way {
+                            Way::Nic(via) => Way::Nic(members.at(*via)),
+                            way => *way,
+                        };
+                        let line = line + self.lines_before(*group);
+                        found((members.at(*from), members.at(*to), line, way), *sum);
+                    }
                 }
             }
         }
@@ -190,10 +198,10 @@ impl Graph {
                 });
             }
         });
-        // Lists are mostly in the order of senders. Many short sorts are then faster than one long sort.
+        // The connections of a rank are mostly a few ascending lists, which a stable sort merges.
         if found.is_sorted_by_key(|one| one.from) {
             for of_rank in found.chunk_by_mut(|a, b| a.from == b.from) {
-                of_rank.sort_unstable_by_key(|one| (one.to, one.line));
+                of_rank.sort_by_key(|one| (one.to, one.line));
             }
         } else {
             found.sort_unstable_by_key(|one| (one.from, one.to, one.line));

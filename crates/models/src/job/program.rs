@@ -269,7 +269,7 @@ impl Program {
     }
 
     /// Returns the connections by receiving rank and line, in order, each with its flow.
-    pub(super) fn connections(&self) -> &[((u32, u64), u32)] {
+    pub(crate) fn connections(&self) -> &[((u32, u64), u32)] {
         &self.connections
     }
 

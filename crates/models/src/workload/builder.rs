@@ -15,6 +15,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::collective_summary::Together;
+use super::connected::Connected;
 use super::host::Host;
 use super::nccl::Params as NcclParams;
 use super::row::Flow;
@@ -22,7 +23,7 @@ use crate::flow::{Drawn, SourceQueue};
 use crate::framing::Framing;
 use crate::job;
 use crate::job::{Builder, Graph, Lines};
-use crate::serving::{Kind, MAX_WORKLOADS, Plan, job_of};
+use crate::serving::{Connects, Kind, MAX_WORKLOADS, Plan, job_of};
 use crate::streams::{self, Keys, at_host, label};
 use crate::topology::{PortSpec, Reach, Topology};
 
@@ -107,8 +108,6 @@ pub(super) struct Listed<'a> {
     pub detail: Option<(usize, &'a Flow)>,
     /// Arrival times of the packets, for data that arrives packet by packet.
     pub arrivals: Option<Box<SourceQueue>>,
-    /// For a connection: the job, the place among the job's connections, and the number of messages.
-    pub connection: Option<(u32, u32, u32)>,
 }
 
 /// The drawn flows of one node and one workload.
@@ -139,8 +138,7 @@ pub struct Making<'a> {
     pub(super) drawn: Vec<DrawnAt>,
     pub(super) collectives: Vec<Together>,
     pub(super) jobs: Vec<Arc<Graph>>,
-    /// The connections of each job.
-    pub(super) connections_of: Vec<Vec<job::Connection>>,
+    pub(super) connected: Vec<Connected>,
     pub(super) serving: Vec<Arc<Plan>>,
     pub(super) lasts: Moment,
     hosts: Vec<u32>,
@@ -153,7 +151,9 @@ pub struct Making<'a> {
     kind: &'static str,
     /// The base of streams and keys of the present workload.
     entity: u64,
-    /// The number of flows listed by earlier workloads.
+    /// The number of flows and connections.
+    count: usize,
+    /// The number of flows and connections of earlier workloads.
     before: usize,
     /// The number of workloads of each name.
     turns: HashMap<String, u32>,
@@ -184,7 +184,7 @@ impl<'a> Making<'a> {
             drawn,
             collectives,
             jobs,
-            connections_of: Vec::new(),
+            connected: Vec::new(),
             serving: Vec::new(),
             lasts,
             hosts,
@@ -194,13 +194,14 @@ impl<'a> Making<'a> {
             index: 0,
             kind: "",
             entity: 0,
+            count: 0,
             before: 0,
             turns: HashMap::new(),
         }
     }
 
     pub(super) fn begin(&mut self, index: usize, workload: Common<'a>, kind: &'static str) {
-        (self.index, self.workload, self.kind, self.before) = (index, workload, kind, self.listed.len());
+        (self.index, self.workload, self.kind, self.before) = (index, workload, kind, self.count);
         let name = workload.name.unwrap_or_else(|| label(kind));
         let turn = self.turns.entry(name.to_string()).or_default();
         self.entity = streams::workload(name, *turn);
@@ -317,7 +318,7 @@ impl<'a> Making<'a> {
 
     /// Refuses flows beyond the limit of listed flows before the flows are made.
     pub fn check_room(&self, flows: u64, key: &str) -> Result<(), Problem> {
-        fits(key, flows.saturating_add(wide(self.listed.len())))
+        fits(key, flows.saturating_add(wide(self.count)))
     }
 
     /// Sets the duration of the workload, for workloads whose flows do not show the duration.
@@ -365,32 +366,35 @@ impl<'a> Making<'a> {
         self.topology.reach(&self.ports, hosts)
     }
 
-    /// Lists the connections of a job. Messages are made during the run.
+    /// Adds the connections of a job. Messages are made during the run.
     pub fn add_job(&mut self, graph: Graph) -> Result<(), Problem> {
-        let (job, at) = (number(self.jobs.len()), self.at());
+        let at = self.at();
         self.check_room(graph.least_connections(), &at)?;
         let connections = graph.connections(self.framing);
         self.check_room(wide(connections.len()), &at)?;
-        for (place, one) in (0..).zip(&connections) {
-            if one.packets >= u64::from(u32::MAX) {
-                let [from, to] = [one.from, one.to]
-                    .map(|rank| &self.topology.nodes[index(graph.ranks[index(rank)].node)].name);
-                return Err((
-                    at,
-                    format!(
-                        "{from} would send {to} {} packets on a connection; less than 2^32 are possible",
-                        one.packets
-                    ),
-                ));
-            }
-            let [src, dst] = [one.from, one.to].map(|rank| graph.ranks[index(rank)].node);
-            let listed = self.list(src, dst, one.bytes, graph.start);
-            listed.connection = Some((job, place, one.messages));
-            listed.class = one.class.unwrap_or(listed.class);
+        let nodes: Vec<u32> = graph.ranks.iter().map(|rank| rank.node).collect();
+        if let Some(one) = connections.iter().find(|one| one.packets >= u64::from(u32::MAX)) {
+            let [from, to] =
+                [one.from, one.to].map(|rank| &self.topology.nodes[index(nodes[index(rank)])].name);
+            return Err((
+                at,
+                format!(
+                    "{from} would send {to} {} packets on a connection; less than 2^32 are possible",
+                    one.packets
+                ),
+            ));
         }
-        self.connections_of.push(connections);
+        self.connect(number(self.jobs.len()), graph.start, nodes, connections);
         self.jobs.push(Arc::new(graph));
         Ok(())
+    }
+
+    /// Adds the connections of a job or of a serving workload.
+    fn connect(&mut self, owner: u32, start: Moment, nodes: Vec<u32>, list: Vec<job::Connection>) {
+        let keys = (self.entity, wide(self.count - self.before));
+        let (workload, position, class) = (self.index as u16, self.listed.len(), self.workload.class);
+        self.count += list.len();
+        self.connected.push(Connected { owner, workload, position, keys, start, class, nodes, list });
     }
 
     /// Returns the number of serving workloads so far.
@@ -398,22 +402,25 @@ impl<'a> Making<'a> {
         number(self.serving.len())
     }
 
-    /// Lists the connections of a serving workload, with the class of each kind of messages.
+    /// Adds the connections of a serving workload, with the class of each kind of messages.
     pub fn add_serving(&mut self, plan: Plan, class: impl Fn(Kind) -> Option<u8>) -> Result<(), Problem> {
-        let (job, key) = (job_of(plan.number, 0), self.key());
+        let key = self.key();
         if plan.number >= MAX_WORKLOADS {
             return Err((key, format!("more than {MAX_WORKLOADS} serving workloads")));
         }
-        let connections = plan.connections();
+        // Messages and bytes are unknown before the run.
+        let open = |one: Connects| job::Connection {
+            from: one.from,
+            to: one.to,
+            line: 0,
+            messages: u32::MAX,
+            bytes: OPEN_BYTES,
+            packets: 0,
+            class: class(one.kind),
+        };
+        let connections: Vec<job::Connection> = plan.connections().into_iter().map(open).collect();
         self.check_room(wide(connections.len()), &key)?;
-        for (place, one) in (0..).zip(&connections) {
-            let [src, dst] = [one.from, one.to].map(|rank| plan.nodes[index(rank)]);
-            let start = self.workload.start;
-            let listed = self.list(src, dst, OPEN_BYTES, start);
-            // The number of messages is unknown before the run.
-            listed.connection = Some((job, place, u32::MAX));
-            listed.class = class(one.kind).unwrap_or(listed.class);
-        }
+        self.connect(job_of(plan.number, 0), self.workload.start, plan.nodes.clone(), connections);
         self.serving.push(Arc::new(plan));
         Ok(())
     }
@@ -450,8 +457,8 @@ impl<'a> Making<'a> {
     /// Lists a checked flow.
     pub(super) fn list(&mut self, src: u32, dst: u32, size: u64, start: Moment) -> &mut Listed<'a> {
         let (position, class, workload) = (self.listed.len(), self.workload.class, self.index as u16);
-        let (after, is_warm, detail, arrivals, connection) = (Vec::new(), false, None, None, None);
-        let key = Keys::key(self.entity, wide(position - self.before));
+        let (after, is_warm, detail, arrivals) = (Vec::new(), false, None, None);
+        let key = Keys::key(self.entity, wide(self.count - self.before));
         self.listed.push(Listed {
             position,
             after,
@@ -465,8 +472,8 @@ impl<'a> Making<'a> {
             is_warm,
             detail,
             arrivals,
-            connection,
         });
+        self.count += 1;
         &mut self.listed[position]
     }
 }

@@ -12,14 +12,14 @@ use xoff_units::{Moment, index, number as number_of, wide};
 
 use super::builder::{Common, DrawnAt, Listed, MAX_FLOWS, Making, Problem};
 use super::collective_summary::Together;
-use super::dependencies::Dependencies;
+use super::connected::{Block, Connected};
+use super::dependencies::{Dependencies, circle};
 use super::nvlink::NvLinkPlan;
 use super::row::{Flow, place};
 use crate::flow::{Connection, FlowSpec, Incoming, Planned, SourceQueue, Start};
-use crate::job;
 use crate::job::{Graph, Program};
 use crate::routing::{MAX_SWITCHES, Paths, Sources};
-use crate::serving::{Connects, Plan, SERVING, workload_of};
+use crate::serving::{Connects, Plan, workload_of};
 use crate::streams::Keys;
 use crate::symmetry::{STAY, Symmetry};
 use crate::topology::{PortSpec, Topology};
@@ -72,8 +72,6 @@ pub struct AllFlows {
     pub flows: u64,
     /// Payload of all flows.
     pub bytes: u64,
-    /// Distinct source and destination pairs of listed flows.
-    pub pairs: Vec<(u32, u32)>,
     /// Workloads whose flows are measured together, in order.
     pub collectives: Vec<Together>,
     /// Jobs, in the order of workloads.
@@ -206,6 +204,11 @@ impl AllFlows {
         listed.into_iter().flatten().filter(|(_, flow)| flow.path >= Paths::FIRST)
     }
 
+    /// Returns the distinct sources and destinations of listed flows, in order.
+    pub fn pairs(&self) -> BTreeSet<(u32, u32)> {
+        self.listed().map(|(src, flow)| (src, flow.dst)).collect()
+    }
+
     /// Returns for each node whether flows start or end there.
     pub fn ends(&self, nodes: usize) -> Vec<bool> {
         let mut ends = vec![false; nodes];
@@ -264,7 +267,7 @@ pub(super) fn number<'a>(
         mut drawn,
         collectives,
         jobs,
-        connections_of,
+        connected,
         serving,
         lasts,
         ..
@@ -292,7 +295,9 @@ pub(super) fn number<'a>(
         waiting: vec![Vec::new(); n],
         arrivals: vec![FxHashMap::default(); n],
         names,
-        flows: wide(listed.len()) + drawn.iter().map(|d| d.flows.count()).sum::<u64>(),
+        flows: wide(listed.len())
+            + connected.iter().map(|one| wide(one.list.len())).sum::<u64>()
+            + drawn.iter().map(|d| d.flows.count()).sum::<u64>(),
         ..AllFlows::default()
     };
     let (paths, path_of, ids) = (Paths::new(), HashMap::new(), HashMap::new());
@@ -304,6 +309,7 @@ pub(super) fn number<'a>(
         ports,
         nodes,
         listed,
+        connected,
         named,
         paths,
         path_of,
@@ -312,31 +318,16 @@ pub(super) fn number<'a>(
         flows,
     };
     numbering.check()?;
-    let specs = numbering.assign(&mut drawn)?;
+    let (specs, blocks) = numbering.assign(&mut drawn)?;
     numbering.start(&specs)?;
     numbering.depend()?;
-    numbering.connect(&specs, connections_of);
-    let Numbering { listed, paths, mut flows, .. } = numbering;
+    numbering.connect(&blocks);
+    let Numbering { paths, mut flows, .. } = numbering;
     for at in drawn {
         flows.starts[index(at.node)].push(Start::Drawn(at.flows));
     }
-    flows.pairs = pairs(&listed);
     flows.paths = Arc::new(paths.with(flows.sources.keys.clone()));
     Ok(flows)
-}
-
-/// Returns the distinct pairs of ends of flows that are listed by source.
-fn pairs(listed: &[Listed<'_>]) -> Vec<(u32, u32)> {
-    let mut found = Vec::new();
-    let mut ends = Vec::new();
-    for of_source in listed.chunk_by(|a, b| a.src == b.src) {
-        ends.clear();
-        ends.extend(of_source.iter().map(|flow| (flow.src, flow.dst)));
-        ends.sort_unstable();
-        ends.dedup();
-        found.extend_from_slice(&ends);
-    }
-    found
 }
 
 struct Numbering<'a> {
@@ -348,6 +339,7 @@ struct Numbering<'a> {
     nodes: HashMap<&'a str, u32>,
     /// By source.
     listed: Vec<Listed<'a>>,
+    connected: Vec<Connected>,
     /// Names of listed flows by position.
     named: HashMap<usize, String>,
     paths: Paths,
@@ -377,10 +369,10 @@ impl<'a> Numbering<'a> {
             } else {
                 format!("workload[{}]", late.workload)
             };
-            return Err((
-                key,
-                format!("a flow would start at {}; a simulation ends before {MAX_START}", late.start),
-            ));
+            return Err((key, too_late(late.start)));
+        }
+        if let Some(late) = self.connected.iter().find(|one| one.start >= MAX_START && !one.list.is_empty()) {
+            return Err((format!("workload[{}]", late.workload), too_late(late.start)));
         }
         let total = self.flows.flows;
         if total > MAX_FLOWS {
@@ -389,47 +381,41 @@ impl<'a> Numbering<'a> {
         Ok(())
     }
 
-    /// Numbers each flow; returns the listed flows as their sources know the flows.
-    fn assign(&mut self, drawn: &mut [DrawnAt]) -> Result<Vec<FlowSpec>, Problem> {
+    /// Numbers each flow; returns the listed flows as their sources know the flows, and the connections of ranks.
+    fn assign(&mut self, drawn: &mut [DrawnAt]) -> Result<(Vec<FlowSpec>, Vec<Block>), Problem> {
         let n = self.topology.nodes.len();
         let mut first = vec![0_u32; n + 1];
         let mut next = 0_u32;
         let mut keys = Vec::with_capacity(self.flows.flows as usize);
         let mut specs: Vec<FlowSpec> = Vec::with_capacity(self.listed.len());
+        let mut blocks = Block::all(&self.connected);
+        let mut ahead = blocks.iter_mut().peekable();
         let mut drawn = drawn.iter_mut().peekable();
         for node in 0..n as u32 {
             first[index(node)] = next;
             let mut last_name = None;
-            while let Some(f) = self.listed.get_mut(specs.len()).filter(|f| f.src == node) {
-                if let Some(arrivals) = f.arrivals.take() {
-                    self.flows.arrivals[index(node)].insert(next, arrivals);
-                }
-                let name = if f.is_warm { self.warm[&f.workload] } else { u32::from(f.workload) };
+            loop {
+                let block = ahead.peek().filter(|block| block.src == node);
+                let end = block.map_or(usize::MAX, |block| self.connected[block.of].position);
+                let flow = self.listed.get(specs.len()).filter(|f| f.src == node && f.position < end);
+                let name = match (flow, block) {
+                    (Some(flow), _) if flow.is_warm => self.warm[&flow.workload],
+                    (Some(flow), _) => u32::from(flow.workload),
+                    (None, Some(block)) => u32::from(self.connected[block.of].workload),
+                    (None, None) => break,
+                };
                 if last_name.replace(name) != Some(name) {
                     self.flows.ranges.push((next, name));
                 }
-                keys.push(f.key);
-                let has_size = f.connection.is_none_or(|(job, ..)| job & SERVING == 0);
-                let mut spec = FlowSpec {
-                    flow: next,
-                    dst: f.dst,
-                    size: f.size,
-                    start: f.start,
-                    path: 0,
-                    class: f.class,
-                };
-                if let Some(name) = self.named.remove(&f.position) {
-                    self.flows.labels.insert(next, name);
+                if let Some(flow) = flow {
+                    keys.push(flow.key);
+                    specs.push(self.assign_listed(specs.len(), next)?);
+                    next += 1;
+                } else if let Some(block) = ahead.next() {
+                    block.first = next;
+                    self.assign_block(block, &mut keys);
+                    next += number_of(block.places.len());
                 }
-                if let Some((_, row)) = f.detail {
-                    self.label(specs.len(), row, next)?;
-                    spec.path = self.pin(specs.len(), row)?;
-                }
-                if has_size {
-                    self.flows.bytes = self.flows.bytes.saturating_add(spec.size);
-                }
-                specs.push(spec);
-                next += 1;
             }
             while let Some(at) = drawn.next_if(|d| d.node == node) {
                 self.flows.ranges.push((next, u32::from(at.workload)));
@@ -441,7 +427,49 @@ impl<'a> Numbering<'a> {
         }
         first[n] = next;
         self.flows.sources = Arc::new(Sources { first, keys: Keys::new(keys) });
-        Ok(specs)
+        Ok((specs, blocks))
+    }
+
+    /// Returns a listed flow with its number.
+    fn assign_listed(&mut self, place: usize, flow: u32) -> Result<FlowSpec, Problem> {
+        let listed = &mut self.listed[place];
+        if let Some(arrivals) = listed.arrivals.take() {
+            self.flows.arrivals[index(listed.src)].insert(flow, arrivals);
+        }
+        let Listed { position, dst, size, start, class, detail, .. } = *listed;
+        let mut spec = FlowSpec { flow, dst, size, start, path: 0, class };
+        if let Some(name) = self.named.remove(&position) {
+            self.flows.labels.insert(flow, name);
+        }
+        if let Some((_, row)) = detail {
+            self.label(place, row, flow)?;
+            spec.path = self.pin(place, row)?;
+        }
+        self.flows.bytes = self.flows.bytes.saturating_add(size);
+        Ok(spec)
+    }
+
+    /// Gives the connections of a rank to their source.
+    fn assign_block(&mut self, block: &Block, keys: &mut Vec<u32>) {
+        let of = &self.connected[block.of];
+        let is_serving = of.job().is_none();
+        let (mut messages, planned) = (0, &mut self.flows.connections[index(block.src)]);
+        planned.reserve_exact(block.places.len());
+        for (place, flow) in block.flows() {
+            let (spec, to_come) = (of.spec(place, flow), of.list[index(place)].messages);
+            keys.push(of.key(place));
+            planned.push(Planned { spec, to_come });
+            messages += u64::from(to_come);
+            if !is_serving {
+                self.flows.bytes = self.flows.bytes.saturating_add(spec.size);
+            }
+        }
+        let (counts, added) = if is_serving {
+            (&mut self.flows.open, wide(block.places.len()))
+        } else {
+            (&mut self.flows.messages, messages)
+        };
+        *counts.entry(of.workload.into()).or_default() += added;
     }
 
     /// Notes the id of a row.
@@ -486,9 +514,6 @@ impl<'a> Numbering<'a> {
         }
         for (place, (f, spec)) in self.listed.iter().zip(specs).enumerate() {
             let after = f.detail.map_or(&[][..], |detail| &detail.1.after);
-            if f.connection.is_some() {
-                continue;
-            }
             if after.is_empty() && f.after.is_empty() {
                 lists[index(f.src)].push(*spec);
                 continue;
@@ -519,32 +544,26 @@ impl<'a> Numbering<'a> {
         Ok(())
     }
 
-    /// Gives connections to their sources, and programs to the hosts of ranks.
-    fn connect(&mut self, specs: &[FlowSpec], connections_of: Vec<Vec<job::Connection>>) {
-        let mut flow_of: Vec<Vec<u32>> = vec![Vec::new(); self.flows.jobs.len()];
-        for (f, spec) in self.listed.iter().zip(specs) {
-            let Some((job, place, to_come)) = f.connection else { continue };
-            let flows = if job & SERVING == 0 {
-                &mut flow_of[index(job)]
-            } else {
-                &mut self.flows.serving[index(workload_of(job))].flows
+    /// Gives connections to serving workloads, and programs to the hosts of ranks.
+    fn connect(&mut self, blocks: &[Block]) {
+        let mut of_jobs: Vec<_> =
+            self.flows.jobs.iter().map(|job| vec![Vec::new(); job.ranks.len()]).collect();
+        for block in blocks {
+            let of = &self.connected[block.of];
+            let Some(job) = of.job() else {
+                let flows = &mut self.flows.serving[index(workload_of(of.owner))].flows;
+                flows.resize(of.list.len(), 0);
+                block.flows().for_each(|(place, flow)| flows[index(place)] = flow);
+                continue;
             };
-            flows.resize(flows.len().max(index(place) + 1), 0);
-            flows[index(place)] = spec.flow;
-            self.flows.connections[index(f.src)].push(Planned { spec: *spec, to_come });
-            let counts = if job & SERVING == 0 { &mut self.flows.messages } else { &mut self.flows.open };
-            let added = if job & SERVING == 0 { u64::from(to_come) } else { 1 };
-            *counts.entry(f.workload.into()).or_default() += added;
+            let list = &of.list[index(block.places.start)..][..block.places.len()];
+            let flows = list.iter().zip(block.first..).map(|(one, flow)| ((one.to, one.line), flow));
+            of_jobs[index(job)][index(list[0].from)].extend(flows);
         }
         for served in &mut self.flows.serving {
             served.queues = self.flows.nvlink.add_serving(&served.plan);
         }
-        let of_jobs = self.flows.jobs.iter().zip(connections_of).zip(flow_of);
-        for (number, ((job, connections), flows)) in (0..).zip(of_jobs) {
-            let mut of_rank = vec![Vec::new(); job.ranks.len()];
-            for (one, flow) in connections.iter().zip(flows) {
-                of_rank[index(one.from)].push(((one.to, one.line), flow));
-            }
+        for (number, (job, of_rank)) in (0..).zip(self.flows.jobs.iter().zip(of_jobs)) {
             let mut queues = self.flows.nvlink.add(number, job);
             for (rank, connections) in (0..).zip(of_rank) {
                 let queues = job.library.is_some().then(|| queues.remove(&rank).unwrap_or_default());
@@ -610,36 +629,9 @@ impl<'a> Numbering<'a> {
     }
 }
 
-/// Returns a circle of waiting flows, each before the flow that it waits for; the search begins with the
-/// first flow.
-fn circle(waits_for: &HashMap<usize, Vec<usize>>) -> Option<Vec<usize>> {
-    let mut order: Vec<usize> = waits_for.keys().copied().collect();
-    order.sort_unstable();
-    let mut searched = std::collections::HashSet::new();
-    for start in order {
-        let mut path: Vec<(usize, usize)> = Vec::new();
-        let mut on_path = HashMap::new();
-        if searched.insert(start) {
-            on_path.insert(start, 0);
-            path.push((start, 0));
-        }
-        while let Some((at, next)) = path.last_mut() {
-            let Some(to) = waits_for.get(at).and_then(|w| w.get(*next)).copied() else {
-                on_path.remove(at);
-                path.pop();
-                continue;
-            };
-            *next += 1;
-            if let Some(from) = on_path.get(&to) {
-                return Some(path[*from..].iter().map(|p| p.0).collect());
-            }
-            if searched.insert(to) {
-                on_path.insert(to, path.len());
-                path.push((to, 0));
-            }
-        }
-    }
-    None
+/// Returns why a flow cannot start at a moment.
+fn too_late(start: Moment) -> String {
+    format!("a flow would start at {start}; a simulation ends before {MAX_START}")
 }
 
 /// Returns the ports of a pinned path, there and back.

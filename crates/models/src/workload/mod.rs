@@ -3,6 +3,7 @@
 
 mod builder;
 mod collective_summary;
+mod connected;
 mod dependencies;
 mod flow_ids;
 mod host;

@@ -1,6 +1,7 @@
 use xoff_units::{Bytes, Duration, Moment, Rate, index};
 
 use super::*;
+use crate::flow::Planned;
 use crate::topology::{Link, Shape, star};
 
 /// Four hosts at a switch.
@@ -51,8 +52,41 @@ fn flows_are_numbered_by_source_and_then_by_the_order_in_which_they_are_given() 
     assert_eq!((0..4).map(|flow| plan.sources.of(flow)).collect::<Vec<_>>(), [0, 0, 2, 2]);
     let names: Vec<_> = (0..4).map(|flow| plan.names[index(plan.name_of(flow))].as_str()).collect();
     assert_eq!(names, ["flows", "more", "flows", "flows"]);
-    assert_eq!((plan.flows, plan.bytes, plan.pairs.len()), (4, 4000, 4));
+    assert_eq!((plan.flows, plan.bytes, plan.pairs().len()), (4, 4000, 4));
     assert_eq!(plan.ends(5), [true, true, true, true, false]);
+}
+
+/// A job in which each of the four hosts sends a message to the next host.
+fn shift(start: Moment) -> Workload {
+    let collective = serde_json::from_str(r#"{"operation": "send_receive", "size": "1KB"}"#).unwrap();
+    Workload { collective: Some(collective), start, name: Some("shift".into()), ..Workload::default() }
+}
+
+#[test]
+fn connections_are_numbered_among_the_flows_of_their_sources() {
+    let flows = || rows(vec![row(2, 0, 0, None, &[]), row(0, 1, 0, None, &[]), row(2, 1, 0, None, &[])]);
+    let plan = made(&[flows(), shift(Moment::us(1)), flows()]).unwrap();
+    assert_eq!((plan.flows, plan.bytes, plan.messages.get(&1)), (10, 10_000, Some(&4)));
+    let names: Vec<_> = (0..10).map(|flow| plan.name_of(flow)).collect();
+    assert_eq!(names, [0, 1, 2, 1, 0, 0, 1, 2, 2, 1]);
+    assert_eq!((0..10).map(|flow| plan.sources.of(flow)).collect::<Vec<_>>(), [0, 0, 0, 1, 2, 2, 2, 2, 2, 3]);
+    for (src, flow) in [(0, 1), (1, 3), (2, 6), (3, 9)] {
+        let [Planned { spec, to_come: 1 }] = plan.connections[src][..] else { panic!("one at host {src}") };
+        assert_eq!((spec.flow, index(spec.dst), spec.start), (flow, (src + 1) % 4, Moment::us(1)));
+        let [((to, _), number)] = *plan.programs[src][0].connections() else { panic!("one of rank {src}") };
+        assert_eq!((to, number), (spec.dst, flow));
+    }
+    // The key of a connection depends on the place in the workload alone.
+    let alone = made(&[shift(Moment::us(1))]).unwrap();
+    for (flow, other) in [1, 3, 6, 9].into_iter().zip(0..) {
+        assert_eq!(plan.sources.keys.of(flow), alone.sources.keys.of(other));
+    }
+}
+
+#[test]
+fn a_job_that_starts_too_late_is_refused() {
+    let (key, why) = made(&[shift(MAX_START)]).unwrap_err();
+    assert!(key == "workload[0]" && why.contains("would start at"), "{key}: {why}");
 }
 
 #[test]
