@@ -10,6 +10,9 @@ use super::{Destinations, FirstHop, Paths, Routes, root, salt};
 use crate::ids::PortId;
 use crate::topology::{PortSpec, Topology};
 
+/// Destinations whose routes are computed together: neighbours in the table of a node, which share a line of the cache.
+const AT_ONCE: usize = 16;
+
 /// Computes shortest paths to the nodes where flows start or end, over all paths of equal length. Hosts that
 /// do not forward are on no path.
 pub fn shortest(
@@ -37,29 +40,28 @@ pub fn shortest_by(
     let has_table = |ports: &Vec<PortSpec>| ports.len() != 1;
     let mut tables: Vec<Option<Table>> =
         ports.iter().map(|ports| has_table(ports).then(|| Table::new(roots.len()))).collect();
-    let (mut distance, mut queue, mut next) = (vec![u32::MAX; ports.len()], Vec::new(), Vec::new());
-    for (group, root) in roots.iter().enumerate() {
-        links.measure(*root, &may_use, &mut distance, &mut queue);
+    let mut distances = vec![vec![u32::MAX; ports.len()]; AT_ONCE];
+    let (mut queue, mut next) = (Vec::new(), Vec::new());
+    for (part, roots) in roots.chunks(AT_ONCE).enumerate() {
+        for (root, distance) in roots.iter().zip(&mut distances) {
+            links.measure(*root, &may_use, distance, &mut queue);
+        }
         for (node, table) in tables.iter_mut().enumerate() {
-            let (Some(table), here) = (table, distance[node]) else { continue };
-            if here == u32::MAX {
-                continue;
-            }
-            if number(node) == *root {
-                table.entries[group] = (0, 0);
-                continue;
-            }
-            next.clear();
-            for (port, (peer, _)) in PortId::each(links.of(node)) {
-                let leads_on = links.forwards[index(*peer)] || peer == root;
-                if distance[index(*peer)] < here && leads_on && may_use(number(node), port) {
-                    next.push(port);
+            let Some(table) = table else { continue };
+            for (group, (root, distance)) in (part * AT_ONCE..).zip(roots.iter().zip(&distances)) {
+                if distance[node] == u32::MAX {
+                    continue;
                 }
+                if number(node) == *root {
+                    table.entries[group] = (0, 0);
+                    continue;
+                }
+                links.choices(node, *root, &may_use, distance, &mut next);
+                if topology.nodes[node].is_host {
+                    first_hop.choose(&mut next);
+                }
+                table.set(group, &next);
             }
-            if topology.nodes[node].is_host {
-                first_hop.choose(&mut next);
-            }
-            table.set(group, &next);
         }
     }
     let routes = tables.into_iter().enumerate().map(|(node, table)| {
@@ -145,6 +147,24 @@ impl Links {
                     distance[index(*peer)] = distance[index(at)] + 1;
                     queue.push(*peer);
                 }
+            }
+        }
+    }
+
+    /// Finds the ports of a node on shortest paths to `root`, from the distances of nodes to the root.
+    fn choices(
+        &self,
+        node: usize,
+        root: u32,
+        may_use: impl Fn(u32, PortId) -> bool,
+        distance: &[u32],
+        next: &mut Vec<PortId>,
+    ) {
+        next.clear();
+        for (port, (peer, _)) in PortId::each(self.of(node)) {
+            let leads_on = self.forwards[index(*peer)] || *peer == root;
+            if distance[index(*peer)] < distance[node] && leads_on && may_use(number(node), port) {
+                next.push(port);
             }
         }
     }
