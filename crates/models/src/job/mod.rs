@@ -6,6 +6,7 @@
 //! due. Simplifications: a rank is a host; a receiver has room for unexpected messages; reducing takes no
 //! time.
 
+mod algorithm;
 mod builder;
 pub mod collective;
 mod connections;
