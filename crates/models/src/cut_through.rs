@@ -240,7 +240,8 @@ mod tests {
 
     use super::*;
     use crate::frames::Kind;
-    use crate::routing::{FirstHop, shortest};
+    use crate::routing::FirstHop;
+    use crate::routing::shortest::shortest;
     use crate::topology::{Link, Topology};
 
     /// Hosts 0 to 2 with lines of 100, 400 and 100 Gb/s at switch 3, of which port n leads to host n.

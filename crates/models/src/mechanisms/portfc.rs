@@ -536,7 +536,8 @@ mod tests {
 
     use super::*;
     use crate::frames::Kind;
-    use crate::routing::{FirstHop, Paths, shortest};
+    use crate::routing::shortest::shortest;
+    use crate::routing::{FirstHop, Paths};
     use crate::topology::{Link, Shape, Topology, ndc, rail};
 
     fn map(t: &Topology) -> Map {

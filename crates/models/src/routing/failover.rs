@@ -10,7 +10,8 @@
 use std::sync::Arc;
 use xoff_units::{index, number};
 
-use super::{FirstHop, Map, Paths, Routes, shortest_by};
+use super::shortest::shortest_by;
+use super::{FirstHop, Map, Paths, Routes};
 use crate::ids::PortId;
 use crate::topology::Topology;
 
@@ -92,7 +93,7 @@ impl Basis {
 mod tests {
     use xoff_units::{Duration, Rate};
 
-    use super::super::shortest;
+    use super::super::shortest::shortest;
     use super::*;
     use crate::topology::{Link, Shape, leaf_spine};
 

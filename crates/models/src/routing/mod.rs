@@ -3,13 +3,12 @@
 
 pub mod ate;
 pub mod failover;
-mod shortest;
+pub mod shortest;
 
 use std::cmp::Reverse;
 use std::collections::VecDeque;
 use std::sync::Arc;
 
-pub use self::shortest::{shortest, shortest_by};
 use crate::ids::PortId;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -299,6 +298,7 @@ fn salt(seed: u64, node: u32) -> u64 {
 mod tests {
     use xoff_units::Rate;
 
+    use super::shortest::{shortest, shortest_by};
     use super::*;
     use crate::frames::Kind;
     use crate::topology::{Link, Shape, leaf_spine, star};

@@ -10,7 +10,8 @@ use crate::framing::Framing;
 use crate::ids::Classes;
 use crate::queueing::port::{Port, Purpose, QueuePlan, QueueSpec, Turns};
 use crate::relay;
-use crate::routing::{FirstHop, Map, Paths, Sources, shortest};
+use crate::routing::shortest::shortest;
+use crate::routing::{FirstHop, Map, Paths, Sources};
 use crate::topology::{Link, Shape, leaf_spine};
 
 use std::sync::Arc;
