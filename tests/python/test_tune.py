@@ -18,8 +18,8 @@ from xoff.statistics import Comparison, Interval
 from xoff.study import objective, tune_figure
 from xoff.study.objective import Goal
 from xoff.study.plan import Point
-from xoff.study.tune import Setting
 from xoff.study.tune_conclusion import conclude
+from xoff.study.tune_settings import Setting
 
 HEADER, SIZE = 100, 64_000
 

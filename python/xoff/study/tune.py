@@ -21,7 +21,6 @@ import math
 import statistics as plain_statistics
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import Executor
-from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -29,7 +28,7 @@ from typing import TYPE_CHECKING, Any
 from xoff import statistics
 from xoff._core import InputError
 from xoff.functions import TIMEOUT_SECONDS, Functions
-from xoff.statistics import Comparison, Interval
+from xoff.statistics import Interval
 from xoff.study import Advance, Report, Study, python_metrics
 from xoff.study.axes import Factor, Level
 from xoff.study.execution import Task, Watch, execute
@@ -40,6 +39,7 @@ from xoff.study.plan import Point, read_factors
 from xoff.study.store import write_text
 from xoff.study.tune_conclusion import Conclusion, conclude
 from xoff.study.tune_figure import DOCUMENT, draw
+from xoff.study.tune_settings import Setting, Tried
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -50,53 +50,6 @@ _FRONT = 12
 _EDGE = 0.02
 # An excess above that of any setting with a result.
 _FAR = 1e6
-
-
-@dataclass(frozen=True, slots=True)
-class Tried:
-    """A setting that the search tried."""
-
-    point: Point
-    shares: tuple[float, ...]
-    """The place in each factor, from 0 to 1."""
-    values: tuple[float, ...] | None
-    """The mean of each goal over the seeds; None if a run has no result."""
-    excess: tuple[float, ...]
-    """The largest excess over each limit, as a share of the limit; zero within the limit."""
-
-    @property
-    def keeps(self) -> bool:
-        """Whether all seeds have a result, within all limits."""
-        return self.values is not None and not any(self.excess)
-
-
-@dataclass(frozen=True, slots=True)
-class Setting:
-    """A setting that ran a second time, with seeds unseen by the search."""
-
-    point: Point
-    words: str
-    """The setting in words: ``kmin 40KB, pmax 0.2``."""
-    seen: Mapping[str, Interval]
-    """Each metric of the objective over the seeds of the search."""
-    unseen: Mapping[str, Interval]
-    """Each metric over the unseen seeds; empty without unseen seeds, or if no run with one has a result."""
-    kept: int
-    """The number of unseen seeds with which the setting kept all limits."""
-    of: int
-    """The number of unseen seeds."""
-    against: Mapping[str, Comparison] = field(default_factory=dict)
-    """Each goal against the base scenario, paired by unseen seed."""
-
-    @property
-    def settings(self) -> dict[str, Any]:
-        """The settings by path, as `overrides` of `xoff.run`."""
-        return dict(self.point.settings)
-
-    @property
-    def confirmed(self) -> bool:
-        """Whether the setting kept all limits with every unseen seed."""
-        return self.kept == self.of
 
 
 class Tuning:

@@ -15,7 +15,8 @@ from xoff.functions.workloads import has_function
 from xoff.replacing import check_study
 from xoff.study.command import executor_of, kept, measured, place_of
 from xoff.study.figures import words
-from xoff.study.tune import Setting, Tuning
+from xoff.study.tune import Tuning
+from xoff.study.tune_settings import Setting
 
 _SHOWN = 12
 

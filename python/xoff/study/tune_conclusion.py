@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from xoff.statistics import Comparison
     from xoff.study.objective import Goal
-    from xoff.study.tune import Setting
+    from xoff.study.tune_settings import Setting
 
 
 @dataclass(frozen=True, slots=True)
