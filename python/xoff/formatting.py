@@ -30,6 +30,7 @@ _FORMATS = (
 )
 _UNPRINTABLE = re.compile(f"[{_FORMATS}]")
 _HARMFUL = re.compile(f"(?![\n\t])[{_FORMATS}]")
+_SHOWN = 100
 
 
 def plain(text: str) -> str:
@@ -40,6 +41,20 @@ def plain(text: str) -> str:
 def shown(text: str) -> str:
     """Returns the same as `plain` for text of several lines: line feeds and tabs stay."""
     return _HARMFUL.sub("\ufffd", text)
+
+
+def literal(value: object) -> str:
+    """Returns a value of any type as text for a message: one line, at most 100 characters, even if `repr` raises."""
+    try:
+        # A huge whole number has a very long text, or Python refuses to convert the number.
+        text = (
+            f"a number of {value.bit_length()} bits"
+            if isinstance(value, int) and value.bit_length() > 512
+            else repr(value)
+        )
+    except Exception:
+        text = f"a value of type {type(value).__name__}"
+    return plain(text if len(text) <= _SHOWN else f"{text[:_SHOWN]}…")
 
 
 def file_name(text: str) -> str:

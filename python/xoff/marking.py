@@ -24,6 +24,7 @@ from typing import Any
 
 from xoff import formatting, headroom, running
 from xoff._core import InputError
+from xoff.formatting import literal
 
 # 5 ns a metre, as in scenarios.
 _PS_PER_METRE = 5_000
@@ -60,7 +61,7 @@ def quantity(option: str, text: str, unit: str, least: int, most: int) -> int:
         found = (0, unit)
     if found is None or found[1] != unit:
         example = {"ps": "8us", "bytes": "4096B", "bps": "100Gbps"}[unit]
-        raise InputError(f"{option}: {running.shown(text)} was given; a text such as {example} is needed")
+        raise InputError(f"{option}: {literal(text)} was given; a text such as {example} is needed")
     if not least <= found[0] <= most:
         ends = " to ".join(formatting.quantity_text(end, unit) for end in (least, most))
         raise InputError(f"{option}: {text} is out of range; allowed are {ends}")

@@ -9,7 +9,8 @@ from typing import Any
 
 from xoff import formatting
 from xoff._core import InputError
-from xoff.running import Prepared, shown
+from xoff.formatting import literal
+from xoff.running import Prepared
 from xoff.safe_read import read_json
 
 _NAMED = 2
@@ -47,7 +48,7 @@ def check_study(directory: Path, name: str, *, force: bool) -> None:
         return
     if isinstance(found, str) and found != name:
         raise InputError(
-            f"--out {directory}: holds the study {shown(found)}, not {shown(name)}; choose another directory, or "
+            f"--out {directory}: holds the study {literal(found)}, not {literal(name)}; choose another directory, or "
             "replace the tables with --force"
         )
 

@@ -17,8 +17,9 @@ from typing import Any, Literal, Protocol, Self, TypeAlias, runtime_checkable
 
 import pyarrow as pa
 
-from xoff import _core, formatting
+from xoff import _core
 from xoff._core import InputError
+from xoff.formatting import literal
 from xoff.functions import TIMEOUT_SECONDS, Functions
 from xoff.functions import controls as functions_of_controls
 from xoff.functions import workloads as functions_of_workloads
@@ -77,7 +78,6 @@ PROBES = {
 
 # A larger file is not a scenario. Without a limit, reading `/dev/zero` would never end.
 _MAX_SCENARIO_BYTES = 64 * 2**20
-_SHOWN = 100
 # Largest depth of nested tables and lists in TOML and JSON.
 _MAX_DEPTH = 100
 _UNREADABLE = re.compile(r"line (?P<line>\d+): (?P<why>this is not (?:TOML|JSON): .*)", re.DOTALL)
@@ -235,7 +235,7 @@ def run_prepared(
         appended to the name, and `CutError` is raised.
     """
     if not isinstance(threads, int) or not 1 <= threads <= MAX_THREADS:
-        raise InputError(f"threads: {shown(threads)} is not allowed; allowed are 1 to {MAX_THREADS}")
+        raise InputError(f"threads: {literal(threads)} is not allowed; allowed are 1 to {MAX_THREADS}")
 
     def report(text: str) -> bool:
         # Every call from the core into Python, even an empty call, lets Ctrl-C stop the run.
@@ -552,7 +552,7 @@ def _pairs(overrides: Overrides) -> list[tuple[str, Any]]:
         if not isinstance(pair, tuple | list) or len(pair) != 2 or not isinstance(pair[0], str):
             raise InputError(wrong)
         if not pair[0].isprintable():
-            raise InputError(f"overrides: {shown(pair[0])} is not a key, such as switch.flow_control.pfc.xoff")
+            raise InputError(f"overrides: {literal(pair[0])} is not a key, such as switch.flow_control.pfc.xoff")
         pairs.append((pair[0], pair[1]))
     return pairs
 
@@ -567,7 +567,7 @@ def _take_tables(value: Any, path: str, tables: dict[str, Any], depth: int = 0) 
     if isinstance(value, dict | Mapping):
         wrong = next((key for key in value if not isinstance(key, str)), None)
         if wrong is not None:
-            raise InputError(f"{path or 'scenario'}: {shown(wrong)} is not a key; keys are text")
+            raise InputError(f"{path or 'scenario'}: {literal(wrong)} is not a key; keys are text")
         return {
             key: _take_tables(part, f"{path}.{key}" if path else key, tables, depth + 1) for key, part in value.items()
         }
@@ -589,33 +589,19 @@ def _checked(value: Any, path: str, depth: int = 0) -> Any:
         value = str(value)
     if isinstance(value, Mapping):
         if (wrong := next((key for key in value if not isinstance(key, str)), None)) is not None:
-            raise InputError(f"{path}: {shown(wrong)} is not a key; keys are text")
+            raise InputError(f"{path}: {literal(wrong)} is not a key; keys are text")
         return {_checked(key, path): _checked(part, f"{path}.{key}", depth + 1) for key, part in value.items()}
     if isinstance(value, list | tuple):
         return [_checked(part, f"{path}[{index}]", depth + 1) for index, part in enumerate(value)]
     if isinstance(value, float) and not math.isfinite(value):
         raise InputError(f"{path}: {value} is not a finite number")
     if isinstance(value, int) and not -(2**63) <= value < 2**63:
-        raise InputError(f"{path}: {shown(value)} is out of range; whole numbers go up to {2**63 - 1}")
+        raise InputError(f"{path}: {literal(value)} is out of range; whole numbers go up to {2**63 - 1}")
     if isinstance(value, str) and not value.isascii() and any("\ud800" <= letter <= "\udfff" for letter in value):
-        raise InputError(f"{path}: {shown(value)} is not valid Unicode text")
+        raise InputError(f"{path}: {literal(value)} is not valid Unicode text")
     if value is None or isinstance(value, str | int | float):
         return value
-    raise InputError(f"{path}: {shown(value)} is of type {type(value).__name__}; a scenario has no such type")
-
-
-def shown(value: object) -> str:
-    """Returns a value of any type as text for a message: one line, at most 100 characters, even if `repr` raises."""
-    try:
-        # A huge whole number has a very long text, or Python refuses to convert the number.
-        text = (
-            f"a number of {value.bit_length()} bits"
-            if isinstance(value, int) and value.bit_length() > 512
-            else repr(value)
-        )
-    except Exception:
-        text = f"a value of type {type(value).__name__}"
-    return formatting.plain(text if len(text) <= _SHOWN else f"{text[:_SHOWN]}…")
+    raise InputError(f"{path}: {literal(value)} is of type {type(value).__name__}; a scenario has no such type")
 
 
 def typed(text: str) -> Any:

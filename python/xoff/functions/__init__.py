@@ -22,6 +22,7 @@ import pyarrow as pa
 
 from xoff import formatting
 from xoff._core import InputError
+from xoff.formatting import literal
 from xoff.functions.process import Answer, Interpreter
 
 __all__ = ["TIMEOUT_SECONDS", "FunctionError", "Functions", "Hosts", "Metric", "check_reference"]
@@ -76,9 +77,7 @@ def check_reference(reference: object, key: str) -> str:
     """Returns a reference of the form ``module:function``. Raises `InputError` with the key for anything else."""
     if isinstance(reference, str) and len(reference) <= _MAX_LENGTH and _REFERENCE.fullmatch(reference):
         return reference
-    from xoff.running import shown
-
-    raise InputError(f"{key}: {shown(reference)} is not of the form module:function, such as traffic:all_to_one")
+    raise InputError(f"{key}: {literal(reference)} is not of the form module:function, such as traffic:all_to_one")
 
 
 class Functions:

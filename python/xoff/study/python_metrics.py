@@ -14,8 +14,8 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from xoff import running
 from xoff._core import InputError
+from xoff.formatting import literal
 from xoff.functions import FunctionError, Functions, Metric, check_reference
 from xoff.study.store import Store
 
@@ -36,7 +36,7 @@ def read(found: Any, taken: Iterable[str]) -> tuple[tuple[str, ...], tuple[Metri
     entries = [found] if isinstance(found, Mapping) else found
     if not isinstance(entries, list | tuple) or not all(isinstance(one, str | Mapping) for one in entries):
         raise InputError(
-            f"metrics: {running.shown(found)} was given; a list of names, or a table of functions such as "
+            f"metrics: {literal(found)} was given; a list of names, or a table of functions such as "
             '{ late_flows = "latency:late_flows" }, is needed'
         )
     for entry in entries:
@@ -46,7 +46,7 @@ def read(found: Any, taken: Iterable[str]) -> tuple[tuple[str, ...], tuple[Metri
         for name, reference in entry.items():
             if not isinstance(name, str) or not _NAME.fullmatch(name) or name in taken:
                 why = "is a column of studies" if name in taken else "is not a name; allowed are a-z, 0-9 and _"
-                raise InputError(f"metrics: {running.shown(name)} {why}")
+                raise InputError(f"metrics: {literal(name)} {why}")
             if name in own:
                 raise InputError(f"metrics.{name}: is given twice")
             own[name] = Metric(name, check_reference(reference, f"metrics.{name}"))
