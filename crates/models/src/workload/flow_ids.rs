@@ -205,8 +205,11 @@ impl AllFlows {
     }
 
     /// Returns the distinct sources and destinations of listed flows, in order.
-    pub fn pairs(&self) -> BTreeSet<(u32, u32)> {
-        self.listed().map(|(src, flow)| (src, flow.dst)).collect()
+    pub fn pairs(&self) -> Vec<(u32, u32)> {
+        let mut found: Vec<_> = self.listed().map(|(src, flow)| (src, flow.dst)).collect();
+        found.sort_unstable();
+        found.dedup();
+        found
     }
 
     /// Returns for each node whether flows start or end there.
