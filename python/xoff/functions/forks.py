@@ -1,6 +1,6 @@
 """Forks that the user's code makes of a process of functions: a fork that leaves the user's code ends there.
 
-Such a fork would write the answer of its parent a second time, or take the next request from it.
+Such a fork would write the answer of its parent a second time, or take the next request of its parent.
 """
 
 from __future__ import annotations

@@ -6,7 +6,7 @@ use super::piece::Piece;
 
 /// Messages, each with the places of the messages that must arrive at the sender before.
 ///
-/// An all-to-all of 2,048 ranks has four million messages, so the lists of dependencies lie in one.
+/// An all-to-all of 2,048 ranks has four million messages. All dependencies therefore lie in one list.
 #[derive(Debug, Clone, Default)]
 pub struct Messages {
     pieces: Vec<Piece>,
@@ -69,7 +69,7 @@ impl Messages {
         sorted
     }
 
-    /// Returns the messages without dependencies.
+    /// Returns the messages, and drops the dependencies.
     pub fn into_pieces(self) -> Vec<Piece> {
         self.pieces
     }

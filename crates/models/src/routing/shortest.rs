@@ -10,7 +10,7 @@ use super::{Destinations, FirstHop, Paths, Routes, root, salt};
 use crate::ids::PortId;
 use crate::topology::{PortSpec, Topology};
 
-/// Destinations whose routes are computed together: neighbours in the table of a node, which share a line of the cache.
+/// Destinations whose routes are computed together. The 16 entries in the table of a node fill two lines of the cache.
 const AT_ONCE: usize = 16;
 
 /// Computes shortest paths to the nodes where flows start or end, over all paths of equal length. Hosts that

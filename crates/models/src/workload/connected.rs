@@ -21,7 +21,7 @@ pub(super) struct Connected {
     pub workload: u16,
     /// The number of flows that were listed before.
     pub position: usize,
-    /// The base of the keys of the workload, and the number of its flows before.
+    /// The base of the keys of the workload, and the number of earlier flows of the workload.
     pub keys: (u64, u64),
     pub start: Moment,
     /// The class of connections without a class of their own.

@@ -45,7 +45,7 @@ pub(super) fn refuse(settings: &Settings, plan: &AllFlows) -> Result<(), Reason>
 /// The images of all flows under a rotation.
 #[derive(Debug)]
 pub(super) struct Renamed {
-    /// Without entries before the first image: most rotations fail before, and a job has millions of flows.
+    /// Empty before the first image: most rotations fail before the first image, and a job has millions of flows.
     pub flows: Vec<u32>,
     count: usize,
 }
