@@ -52,6 +52,29 @@ impl Sum {
 /// Sender, receiver, line and way of a message.
 type Ends = (u32, u32, u64, Way);
 
+/// The sums of the messages of one sender, in the order of the first messages. The map of one sender stays in the cache.
+#[derive(Debug, Default)]
+struct Sums {
+    list: Vec<(Ends, Sum)>,
+    /// The place in the list.
+    places: FxHashMap<Ends, usize>,
+}
+
+impl Sums {
+    fn clear(&mut self) {
+        self.list.clear();
+        self.places.clear();
+    }
+
+    fn add(&mut self, ends: Ends, sum: Sum, times: u64) {
+        let at = *self.places.entry(ends).or_insert(self.list.len());
+        if at == self.list.len() {
+            self.list.push((ends, Sum::default()));
+        }
+        self.list[at].1.add(sum, times);
+    }
+}
+
 /// What decides the messages of a collective of a group, and their connections: shape, class, and the turn
 /// among the connections of a channel.
 type Alike = (u32, Option<u8>, u32);
@@ -77,17 +100,9 @@ impl Graph {
         senders.max().unwrap_or(0)
     }
 
-    /// Finds the messages of a sender in the collectives of any group, by places among the ranks of the group and lines
-    /// among those of the group. `places` is a map without entries in use: the map of a sender stays in the cache.
-    fn sums(
-        &self,
-        collectives: &Collectives,
-        sender: u32,
-        packets: &dyn Fn(u64) -> u64,
-        places: &mut FxHashMap<Ends, usize>,
-        sums: &mut Vec<(Ends, Sum)>,
-    ) {
-        places.clear();
+    /// Adds up the messages of a sender in the collectives of any group, by places among the ranks of the group and
+    /// lines among those of the group.
+    fn add_up(&self, collectives: &Collectives, sender: u32, packets: &dyn Fn(u64) -> u64, sums: &mut Sums) {
         sums.clear();
         for ((shape, ..), (number, times)) in collectives {
             let shape = &self.shapes[index(*shape)];
@@ -95,12 +110,8 @@ impl Graph {
                 let piece = shape.piece(place);
                 let line = self.line(None, piece.channel, *number, place);
                 let ends = (piece.from, piece.to, line, piece.way);
-                let at = *places.entry(ends).or_insert(sums.len());
-                if at == sums.len() {
-                    sums.push((ends, Sum::default()));
-                }
                 let sum = Sum { messages: 1, bytes: piece.bytes, packets: packets(piece.bytes) };
-                sums[at].1.add(sum, *times);
+                sums.add(ends, sum, *times);
             }
         }
     }
@@ -160,13 +171,13 @@ impl Graph {
                 found((from, to, line, self.way(from, to)), sum);
             }
         }
-        let (mut places, mut sums) = (FxHashMap::default(), Vec::new());
+        let mut sums = Sums::default();
         for (collectives, groups) in self.collectives() {
             for sender in 0..self.senders(&collectives) {
-                self.sums(&collectives, sender, packets, &mut places, &mut sums);
+                self.add_up(&collectives, sender, packets, &mut sums);
                 for group in &groups {
                     let members = &self.groups[index(*group)];
-                    for ((from, to, line, way), sum) in &sums {
+                    for ((from, to, line, way), sum) in &sums.list {
                         let way = match way {
                             Way::Nic(via) => Way::Nic(members.at(*via)),
                             way => *way,
