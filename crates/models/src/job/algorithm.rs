@@ -7,17 +7,17 @@ use serde::{Deserialize, Serialize};
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Operation {
-    /// Each the sum of all vectors.
+    /// Each rank has the sum of all vectors.
     AllReduce,
     /// Each rank has its share of the sum of all vectors.
     ReduceScatter,
-    /// Each the shares of all.
+    /// Each rank has the shares of all ranks.
     AllGather,
     /// Each rank has its part from every other rank.
     AllToAll,
     /// Each rank has the data of the first rank.
     Broadcast,
-    /// The first the sum of all vectors.
+    /// The first rank has the sum of all vectors.
     Reduce,
     /// Each rank knows that all ranks have reached the barrier.
     Barrier,
@@ -29,23 +29,23 @@ pub enum Operation {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Algorithm {
-    /// Each sends to the next.
+    /// Each rank sends to the next rank.
     Ring,
     /// Two binary trees with half of the data each.
     DoubleTree,
-    /// With ranks of ever larger distance, and back; as many ranks as a power of two.
+    /// Each rank exchanges data with ranks at ever larger distances, and back. The number of ranks is a power of two.
     HalvingDoubling,
     /// Rings within groups, and rings across ranks of equal position in their groups.
     Hierarchical,
-    /// Each rank to all other ranks at once.
+    /// Each rank sends to all other ranks at once.
     Direct,
-    /// Each rank to one rank at a time.
+    /// Each rank sends to one rank at a time.
     Rounds,
-    /// Each to the next, but the last: to the last rank from the first, or back.
+    /// Each rank sends to the next rank, from the first rank to the last, or back.
     Chain,
-    /// Each rank to the rank at distance 1, 2, 4, …
+    /// Each rank sends to the ranks at distance 1, 2, 4, …
     Dissemination,
-    /// All ranks to a switch that reduces (`network.reducers`), and from the switch to all ranks.
+    /// All ranks send to a switch that reduces (`network.reducers`), and the switch sends to all ranks.
     InNetwork,
     /// Of `library = "nccl"`: two trees between servers, a chain in each server.
     Tree,
