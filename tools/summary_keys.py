@@ -193,6 +193,10 @@ SUMMARY: dict[str, tuple[str, dict[str, tuple[str, str]]]] = {
                 "Rotations of hosts that map the network and the traffic onto themselves: stride and size of each. "
                 "Rotations order ties, also in a run that is not folded.",
             ),
+            "draws": (
+                "str | None",
+                "`shared` if equal servers share random draws (`draws`); null if every flow and switch draws for itself.",
+            ),
             "obstacle": ("str | None", "Reason against folding; null for a folded run."),
         },
     ),

@@ -50,8 +50,9 @@ def command(
     prepared = running.prepare(source, overrides=changes, seed=seed, functions=functions)
     report = running.check_prepared(prepared)
     found = report["deadlock"] or {}
-    if deadlock is not None and found.get("possible"):
-        write_new(deadlock, json.dumps(found["scenario"], indent=2) + "\n")
+    scenario = found.get("scenario")
+    if deadlock is not None and scenario:
+        write_new(deadlock, json.dumps(scenario, indent=2) + "\n")
     costs = None
     if estimates:
         costs = estimate(prepared, report["workload"]["packet_hops"])
@@ -80,9 +81,16 @@ def command(
     for warning in report.get("warnings", []):
         display.out.print(f"[yellow]warning[/yellow] {escape(warning['path'])}: {escape(warning['message'])}")
     if found.get("possible") is False:
-        display.out.print("No cyclic buffer dependency on the routes of these flows: no deadlock is possible.")
-    if deadlock is not None and found.get("possible"):
+        display.out.print(
+            "No cyclic buffer dependency on the routes of these flows, changes by faults included: no deadlock is possible."
+        )
+    if deadlock is not None and scenario:
         display.out.print(f"A scenario with the cyclic buffer dependency: [b]{escape(str(deadlock))}[/b]")
+    elif deadlock is not None and found.get("possible"):
+        display.out.print(
+            f"{escape(str(deadlock))} was not written, because no routes of one time form the dependency: only packets "
+            "that meet a change of routes close it"
+        )
     elif deadlock is not None:
         display.out.print(f"No deadlock was found: {escape(str(deadlock))} was not written")
     return 0

@@ -25,9 +25,10 @@ def _folded(performance: Mapping[str, Any]) -> str:
     folding = performance.get("folding")
     if not folding:
         return ""
+    shared = "; equal servers share random draws" if folding["draws"] == "shared" else ""
     if folding["obstacle"] is None:
-        return f"; folded: one of {folding['times']:,} equal parts simulated"
-    return formatting.plain(f"; not folded: {folding['obstacle']}")
+        return f"; folded: one of {folding['times']:,} equal parts simulated{shared}"
+    return formatting.plain(f"; not folded: {folding['obstacle']}") + shared
 
 
 def _skipped(performance: Mapping[str, Any]) -> str:

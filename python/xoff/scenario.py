@@ -3210,6 +3210,12 @@ class Scenario(_Part):
     destination, so that one server may stand for many (docs/folding.md). Default: by the port of arrival.
     """
 
+    draws: Literal["shared"] | None = None
+    """Random draws of equal servers, with `ties`: hashes of ECMP, marks of RED, jitter. `shared`: equal servers share
+    each draw, so that chance does not tell them apart. This changes the model: collisions of their flows vanish
+    (docs/folding.md). Default: every flow and every switch draws for itself.
+    """
+
     network: Network
     """Nodes and links."""
 

@@ -395,6 +395,9 @@ class Folding(TypedDict):
     order ties, also in a run that is not folded.
     """
 
+    draws: str | None
+    """`shared` if equal servers share random draws (`draws`); null if every flow and switch draws for itself."""
+
     obstacle: str | None
     """Reason against folding; null for a folded run."""
 

@@ -96,17 +96,31 @@ def _hosts_and_switches(rng: Random) -> Document:
     return {"switch": switch, "host": host}
 
 
+def _classes(rng: Random, workloads: list[Document]) -> Document:
+    """Spreads workloads over two classes that take turns."""
+    if len(workloads) < 2 or rng.random() < 0.3:
+        return {}
+    for workload in workloads:
+        workload["class"] = rng.randrange(2)
+    dwrr = {"queues": [{"type": "dwrr", "weight": rng.choice([1, 3])} for _ in range(2)]}
+    return {"classes": 2, "scheduler": rng.choice(["round_robin", {"drr": rng.choice(["1KB", "3KB"])}, dwrr, "strict"])}
+
+
 def draw(rng: Random) -> Document:
-    """Draws a scenario with relative ties in which all parts of the network are alike."""
+    """Draws a scenario with relative ties in which all parts of the network are alike; most share random draws."""
     network, hosts, part = _network(rng)
+    workloads = [_workload(rng, hosts, part) for _ in range(rng.choice([1, 1, 2, 3]))]
+    settings = _hosts_and_switches(rng)
+    settings["switch"] |= _classes(rng, workloads)
     return {
         "ties": "relative",
+        **({"draws": "shared"} if rng.random() < 0.7 else {}),
         **({"until": rng.choice(["8us", "40us"])} if rng.random() < 0.15 else {}),
         "network": network,
         "framing": {"payload": rng.choice(["1000B", "4096B"])},
-        "workload": [_workload(rng, hosts, part) for _ in range(rng.choice([1, 1, 2]))],
+        "workload": workloads,
         "probe": {"flows": rng.random() < 0.6},
-        **_hosts_and_switches(rng),
+        **settings,
     }
 
 

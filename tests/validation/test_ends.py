@@ -9,6 +9,8 @@ from random import Random
 from typing import Any
 
 import pytest
+from tests.validation.test_audits import ring
+from tests.validation.test_losses import in_step_with_its_losses
 
 import xoff
 
@@ -89,6 +91,28 @@ def drawn(rng: Random) -> dict[str, Any]:
 @pytest.mark.parametrize("number", range(16))
 def test_a_drawn_run_that_is_given_up_ends_as_a_full_one(number: int) -> None:
     assert_same_with_and_without(drawn(Random(f"ends {number}")))
+
+
+LIVELOCKS: dict[str, dict[str, Any]] = {
+    "by time": {**in_step_with_its_losses(), "audits": {"completion": "record"}},
+    "deadlock": {**ring(), **RECORDED},
+}
+
+
+@pytest.mark.parametrize("case", LIVELOCKS)
+@pytest.mark.parametrize("later", ["1ps", "19700ns", "1234567us"])
+def test_a_run_that_is_given_up_counts_from_the_start_of_its_traffic(case: str, later: str) -> None:
+    """The same traffic later sends as many packets, and gives up later by the same time."""
+    scenario = LIVELOCKS[case]
+    first, second = (
+        xoff.run(scenario | {"workload": [{**one, "start": start} for one in scenario["workload"]]})
+        for start in ("0ns", later)
+    )
+    columns = ["flow", "packets_sent", "retransmitted"]
+    assert first.flows.select(columns).equals(second.flows.select(columns))
+    by = second.summary["simulated_ps"] - first.summary["simulated_ps"]
+    assert by == {"1ps": 1, "19700ns": 19_700_000, "1234567us": 1_234_567_000_000}[later]
+    assert first.summary["audits"]["completion"] != "ok" or first.summary["audits"]["deadlock"] != "ok"
 
 
 def test_simulated_time_is_that_of_what_was_simulated() -> None:

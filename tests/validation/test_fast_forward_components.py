@@ -12,7 +12,7 @@ from tests.validation.test_fast_forward_jobs import LAYERS, job
 import xoff
 from xoff.conformance.drawing import draw_scenario
 from xoff.conformance.loads import RECORDED
-from xoff.conformance.runs import FORWARDED, results
+from xoff.conformance.runs import FORWARDED, compared, results
 from xoff.running import prepare
 
 COMPONENTS = "packet_hops_in_components"
@@ -235,3 +235,34 @@ def test_parts_rest_under_every_mechanism_as_if_they_did_not(group: int) -> None
             error.add_note(json.dumps(scenario))
             raise
     assert max(shares) > 0.1, shares
+
+
+def serve(rng: Random) -> dict[str, Any]:
+    """Draws a serving workload whose instances do the same steps again, apart from each other."""
+    leaves, per_leaf = rng.choice([(2, 2), (4, 2), (2, 4)])
+    tensor = rng.choice([1, 2, 2])
+    instances = leaves * per_leaf // tensor // rng.choice([1, 1, 2])
+    link = {"rate": rng.choice(["100Gbps", "400Gbps"]), "delay": rng.choice(["1ns", "500ns"])}
+    serving = {
+        "model": {"preset": "llama3_70b", "layers": rng.choice([1, 1, 2])},
+        "compute": {"device": "h200"},
+        "arrivals": {"rate": rng.choice([300, 1245, 4000]), "requests": rng.choice([2, 4, 8])},
+        "lengths": {"input": rng.choice([200, 740]), "output": rng.choice([1, 1, 8])},
+        "aggregated": {"instances": max(1, instances), "tensor": tensor, "chunk": rng.choice([61, 100])},
+    }
+    transport = rng.choice([{"ndp": {}}, {"go_back_n": {}}, {"selective": {}}, {"irn": {}}])
+    shape = {"leaves": leaves, "spines": rng.choice([1, 2]), "hosts_per_leaf": per_leaf, "link": link}
+    return {
+        "seed": rng.randrange(100),
+        "network": {"leaf_spine": shape},
+        "framing": {"payload": rng.choice(["1000B", "4050B"])},
+        "workload": [{"serving": serving}],
+        "host": {"transport": transport},
+    }
+
+
+@pytest.mark.parametrize("seed", range(40))
+def test_serving_is_suspended_nowhere(seed: int) -> None:
+    """A suspended component that is not repeated in the end would send into the past of other nodes."""
+    _, _, performance = compared(serve(Random(seed)), {"threads": 1 + seed % 2})
+    assert performance["fast_forward"]["components"] == 0

@@ -111,14 +111,14 @@ def test_unfinished_connections_are_listed_as_in_a_run_of_all_nodes() -> None:
 
 
 def test_one_server_stands_for_all() -> None:
-    assert compare(ALL_TO_ALL) == {"times": 8, "rotations": [[4, 8]], "obstacle": None}
+    assert compare(ALL_TO_ALL) == {"times": 8, "rotations": [[4, 8]], "draws": None, "obstacle": None}
 
 
 def test_stages_and_groups_of_experts_stay_apart() -> None:
     # A stage has four servers, and a group of experts has two: the two halves of a stage are alike. The two GPUs of a
     # tensor group are alike, too, and rails are moved with them.
     folding = compare(EXPERTS)
-    assert folding == {"times": 4, "rotations": [[1, 2], [8, 2]], "obstacle": None}
+    assert folding == {"times": 4, "rotations": [[1, 2], [8, 2]], "draws": None, "obstacle": None}
 
 
 RINGS: dict[str, Document] = {
@@ -158,7 +158,7 @@ NCCL_RAILS: Document = {
 def test_servers_with_nvlink_are_folded(operation: str, size: str) -> None:
     collective = {"operation": operation, "size": size, "library": "nccl"}
     folding = compare({"ties": "relative", "network": NCCL_RAILS, "workload": [{"collective": collective}]})
-    assert folding == {"times": 4, "rotations": [[8, 4]], "obstacle": None}
+    assert folding == {"times": 4, "rotations": [[8, 4]], "draws": None, "obstacle": None}
 
 
 def test_servers_of_a_tree_are_not_alike() -> None:
@@ -229,6 +229,77 @@ def test_a_probe_of_all_nodes_changes_no_result(probe: Document, why: str) -> No
     assert summary["fingerprint"] == results(ALL_TO_ALL)[0][0]["fingerprint"]
 
 
+ROUND_ROBIN: Document = {
+    "ties": "relative",
+    "network": {"star": {"hosts": 4, "link": {"rate": "100Gbps", "delay": "1us"}}},
+    "framing": {"payload": "1000B"},
+    "switch": {"classes": 2},
+    "workload": [
+        {"flows": [{"src": 0, "dst": 3, "size": "1B"}, {"src": 0, "dst": 1, "size": "3000B"},
+                   {"src": 2, "dst": 1, "size": "1B"}, {"src": 2, "dst": 3, "size": "3000B"}], "class": 1},
+        {"flows": [{"src": 1, "dst": 3, "size": "2000B"}, {"src": 3, "dst": 1, "size": "2000B"}]},
+    ],
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("scheduler", ["round_robin", {"drr": "1KB"}, {"queues": [{"type": "dwrr", "weight": 1}] * 2}])
+def test_a_class_that_was_emptied_waits_behind_the_other(scheduler: Any) -> None:
+    """A packet of class 0 arrives as the port ends a packet of class 0; class 1 has waited since before."""
+    document = {**ROUND_ROBIN, "switch": {"classes": 2, "scheduler": scheduler}}
+    assert compare(document)["times"] == 2
+    # Hosts 1 and 3 are images of each other, and so are their flows.
+    fct = sorted(xoff.run(document).flows.column("fct_ps").to_pylist())
+    assert fct[::2] == fct[1::2]
+
+
+SHIFT: Document = {
+    "network": {"leaf_spine": {"leaves": 8, "spines": 8, "hosts_per_leaf": 8, "link": RAILS["rail"]["rail"]}},
+    "switch": {"buffer": "unlimited"},
+    "workload": [{"flows": [{"src": at, "dst": (at + 8) % 64, "size": "100KB"} for at in range(64)]}],
+}
+
+
+def packets_by_link(document: Document) -> list[Any]:
+    links = xoff.run(document, fold=False).table("links")
+    return links.select(["node", "port", "data_packets"]).to_pylist()
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_the_order_of_ties_moves_no_draw(seed: int) -> None:
+    """With `ties` alone each flow takes the path that it takes without; shared draws send equal flows alike."""
+    document = {**SHIFT, "seed": seed}
+    assert packets_by_link({**document, "ties": "relative"}) == packets_by_link(document)
+    folding = compare({**document, "ties": "relative"})
+    assert (folding["times"], folding["draws"]) == (1, None)
+    assert "hashes flows from host0 to host8 onto 8 ports; with draws = \"shared\"" in folding["obstacle"]
+    shared = compare({**document, "ties": "relative", "draws": "shared"})
+    assert (shared["times"], shared["draws"]) == (8, "shared")
+
+
+DRAWN: dict[str, Document] = {
+    "host.jitter": {"host": {"jitter": 0.1}},
+    "the mechanism `ecn`": {"switch": {"ecn": {"red": {"kmin": "5KB", "kmax": "60KB", "pmax": 0.5}}}},
+}
+
+
+@pytest.mark.parametrize("drawn", DRAWN)
+def test_other_draws_keep_servers_apart_unless_shared(drawn: str) -> None:
+    document = {**ALL_TO_ALL, **DRAWN[drawn]}
+    folding = compare(document)
+    assert folding["times"] == 1
+    assert folding["obstacle"].startswith(drawn)
+    assert compare({**document, "draws": "shared"})["times"] == 8
+
+
+def test_marks_that_are_certain_are_no_draws() -> None:
+    assert compare({**ALL_TO_ALL, "switch": {"ecn": {"step": {"threshold": "20KB"}}}})["times"] == 8
+
+
+def test_shared_draws_need_the_order_of_ties() -> None:
+    with pytest.raises(xoff.InputError, match='draws: needs ties = "relative"'):
+        xoff.check({**SHIFT, "draws": "shared"})
+
+
 def test_without_the_key_nothing_folds() -> None:
     document = {key: value for key, value in ALL_TO_ALL.items() if key != "ties"}
     assert results(document)[1] is None
@@ -239,3 +310,6 @@ def test_the_result_says_by_how_much_a_run_folded() -> None:
     assert "folded: one of 8 equal parts simulated" in lines["performance"]
     lines = dict(xoff.run(ALL_TO_ALL, fold=False).rows())
     assert "not folded: --no-fold" in lines["performance"]
+    assert "share" not in lines["performance"]
+    lines = dict(xoff.run({**ALL_TO_ALL, "draws": "shared"}).rows())
+    assert "equal servers share random draws" in lines["performance"]

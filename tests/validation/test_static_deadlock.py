@@ -1,5 +1,7 @@
 """`check` warns before the run of cyclic buffer dependencies on the routes in use, and of no others."""
 
+from itertools import combinations
+from random import Random
 from typing import Any
 
 import pytest
@@ -82,3 +84,82 @@ def test_paths_of_the_first_host() -> None:
         {"from": "host0", "to": "host1", "hosts": 1, "links": 2, "paths": 1, "propagation": "2us"},
         {"from": "host0", "to": "host2", "hosts": 6, "links": 4, "paths": 12, "propagation": "4us"},
     ]
+
+
+def faulty(leaves: int, spines: int, faults: list[dict[str, Any]], *, until: str = "2ms") -> dict[str, Any]:
+    """All-to-all between leaves whose links fail, with failover."""
+    shape = {"leaves": leaves, "spines": spines, "hosts_per_leaf": 4, "link": _LINK}
+    failover = {"local_repair_delay": "1us", "convergence_time": "10us"}
+    return {
+        "until": until,
+        "audits": dict.fromkeys(["completion", "deadlock", "pauses", "loss"], "record"),
+        "network": {"leaf_spine": shape, "failover": failover},
+        "fault": faults,
+        "switch": {"buffer": {"per_port": "60KB"}, "flow_control": {"pfc": {"xoff": "20KB"}}},
+        "workload": [{"all_to_all": {"size": "1MB"}, "start": "50us"}],
+    }
+
+
+def down(leaf: int, spine: int, at: str = "1us", **more: str) -> dict[str, Any]:
+    return {"link": f"leaf{leaf}-spine{spine}", "state": "down", "at": at, **more}
+
+
+@pytest.mark.parametrize(
+    ("leaves", "spines", "failures", "expected"), [(4, 2, 1, 0), (4, 2, 2, 12), (3, 2, 2, 0), (4, 3, 2, 0)]
+)
+def test_failures_that_leave_valley_routes_are_warned_of(
+    leaves: int, spines: int, failures: int, expected: int
+) -> None:
+    """Counts of Dally and Seitz's condition over all sets of failures, which a program of its own gave."""
+    links = [(leaf, spine) for leaf in range(leaves) for spine in range(spines)]
+    sets = combinations(links, failures)
+    found = [xoff.check(faulty(leaves, spines, [down(*link) for link in links]))["deadlock"] for links in sets]
+    assert sum(bool(one.get("since")) for one in found) == expected
+
+
+def test_routes_after_faults_deadlock_as_warned() -> None:
+    """leaf0-spine0 and leaf1-spine1 are down: leaves 0 and 1 reach one another over a third leaf."""
+    scenario = faulty(4, 2, [down(0, 0), down(1, 1)])
+    check = xoff.check(scenario)
+    assert "the routes after the faults known at 11us form" in check["warnings"][-1]["message"]
+    assert xoff.run(check["deadlock"]["scenario"]).audits["deadlock"].startswith("recorded")
+
+
+def test_packets_that_meet_a_change_of_routes_are_warned_of() -> None:
+    """No routes of one time form a cycle. A packet that spine 0 sent around the fault meets the routes after the repair."""
+    assert cycles(faulty(4, 2, [down(0, 0)])) == []
+    check = xoff.check(faulty(4, 2, [down(0, 0, duration="200us")]))
+    assert "packets that meet a change of routes form a cyclic" in check["warnings"][-1]["message"]
+    found = check["deadlock"]
+    assert (found["possible"], found["since"], found["scenario"], found["flows"]) == (True, None, None, [])
+    assert found["cycle"] == ["spine0 port 1 (to leaf1), class 0", "leaf1 port 4 (to spine0), class 0"]
+
+
+def draw_faults(rng: Random) -> dict[str, Any]:
+    """Draws faults of links at different times, and flows between leaves: every second draw, two faults on paths of flows."""
+    leaves, spines = rng.choice([(4, 2), (4, 2), (4, 3)])
+    order = rng.sample(range(leaves), leaves)
+    links = [(order[0], 0), (order[1], 1)] if rng.random() < 0.5 else []
+    while len(links) < 2 or rng.random() < 0.2:
+        links.append((rng.randrange(leaves), rng.randrange(spines)))
+    lasting = {"duration": rng.choice(["30us", "400us"])} if rng.random() < 0.3 else {}
+    faults = [down(*link, at=rng.choice(["1us", "1us", "60us"]), **(lasting if at else {})) for at, link in enumerate(links)]
+    scenario = faulty(leaves, spines, faults, until="6ms")
+    to = {order[0]: order[1], order[1]: order[0], order[2]: order[3], order[3]: order[2]}
+    flows = [{"src": 4 * leaf + host, "dst": 4 * to[leaf] + host, "size": "4MB"} for leaf in to for host in range(4)]
+    return scenario | {"workload": [{"flows": flows, "start": "50us"}]}
+
+
+@pytest.mark.parametrize("seed", range(40))
+def test_a_run_never_refutes_a_proof(seed: int) -> None:
+    scenario = draw_faults(Random(seed))
+    deadlock = xoff.check(scenario)["deadlock"]
+    assert deadlock["possible"] or not xoff.run(scenario).audits["deadlock"].startswith("recorded")
+
+
+def test_drawn_faults_prove_and_refute() -> None:
+    scenarios = [draw_faults(Random(seed)) for seed in range(20)]
+    proved = [not xoff.check(scenario)["deadlock"]["possible"] for scenario in scenarios]
+    refuted = [xoff.run(scenario).audits["deadlock"].startswith("recorded") for scenario in scenarios]
+    assert sum(proved) >= 2
+    assert sum(refuted) >= 5

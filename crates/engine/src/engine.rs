@@ -23,9 +23,9 @@ pub struct Plan {
     /// Runs clusters through inner windows; without clusters, the shortest link of the network limits every
     /// window.
     pub clusters: bool,
-    /// Interval of regular checkpoints, which lie at multiples of the interval (the *grid*). A multiple is
-    /// left out if no event follows before the next multiple. Example: with 10 us and events at 12 us and 37
-    /// us, checkpoints follow at 10 us and 30 us.
+    /// Interval of regular checkpoints. They lie at multiples of the interval, counted from [`Engine::align`] (the
+    /// *grid*). A multiple is skipped if no event follows before the next multiple. Example: with 10 us and events
+    /// at 12 us and 37 us, checkpoints follow at 10 us and 30 us.
     pub checkpoint: Duration,
     /// End of the run: events at this moment are the last. The only field that belongs to the simulated
     /// system.
@@ -245,6 +245,8 @@ pub struct Engine<N: Node> {
     pub(crate) window: Duration,
     pub(crate) plan: Plan,
     pub(crate) statistics: Statistics,
+    /// A moment of the grid.
+    aligned: Moment,
     started: bool,
 }
 
@@ -256,7 +258,34 @@ impl<N: Node> Engine<N> {
         plan: Plan,
     ) -> Self {
         let partitions = partitions.into_iter().map(Mutex::new).collect();
-        Self { partitions, places, clusters, window, plan, statistics: Statistics::default(), started: false }
+        Self {
+            partitions,
+            places,
+            clusters,
+            window,
+            plan,
+            statistics: Statistics::default(),
+            aligned: Moment::ZERO,
+            started: false,
+        }
+    }
+
+    /// Aligns the grid of regular checkpoints with a moment. If the caller gives up a run at a checkpoint, a run whose
+    /// traffic starts later by any time then ends later by the same time.
+    pub fn align(&mut self, moment: Moment) {
+        self.aligned = moment;
+    }
+
+    /// Returns the last moment of the grid at or before `at`, and the first after `at`. The start of the run belongs to the
+    /// grid.
+    pub(crate) fn around(&self, at: Moment) -> [Moment; 2] {
+        let grid = self.plan.checkpoint.max(Duration(1));
+        let first = Moment::ZERO + self.aligned % grid;
+        if at < first {
+            return [Moment::ZERO, first];
+        }
+        let last = at - (at - first) % grid;
+        [last, Moment(last.0.saturating_add(grid.0))]
     }
 
     /// Starts all nodes.

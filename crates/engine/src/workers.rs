@@ -220,7 +220,6 @@ fn lead<N: Node>(
     workers: usize,
     on_checkpoint: &mut dyn FnMut(&mut Checkpoint<'_, N>) -> ControlFlow<()>,
 ) -> Finish {
-    let grid = engine.plan.checkpoint.max(Duration(1));
     let mut next_checkpoint = Moment::ZERO;
     let mut asked: Option<Moment> = None;
     let mut calls = Calls::new();
@@ -247,7 +246,7 @@ fn lead<N: Node>(
         }
         // A regular checkpoint precedes an event (`start`). A request is no event, and adds no regular
         // checkpoint.
-        let on_grid = (start >= next_checkpoint).then(|| asked.unwrap_or(start - start % grid));
+        let on_grid = (start >= next_checkpoint).then(|| asked.unwrap_or(engine.around(start)[0]));
         if let Some(now) = first_call.filter(|at| *at <= on_grid.unwrap_or(start)) {
             let mut checkpoint = engine.checkpoint_of(pool.partitions, now);
             checkpoint.called = calls.remove(&now);
@@ -263,7 +262,7 @@ fn lead<N: Node>(
                 return Finish::Stopped;
             }
             call(&mut calls, &checkpoint.calls);
-            let next = now - now % grid + grid;
+            let [_, next] = engine.around(now);
             asked = checkpoint.next.filter(|at| (now..next).contains(at) && *at > now);
             next_checkpoint = asked.unwrap_or(next);
             continue;

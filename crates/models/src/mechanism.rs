@@ -394,6 +394,8 @@ pub struct Properties {
     /// A switch may stand for its equal outputs (docs/folding.md): the state of the mechanism belongs to an output, or to an
     /// input as a whole, and random numbers are draws by packet.
     pub folds: bool,
+    /// The mechanism decides by random numbers.
+    pub draws: bool,
     /// The mechanism compares counts with levels ([`Install::levels`]).
     pub has_levels: bool,
     /// Side of the compared bytes, which is the side that owns memory.

@@ -10,8 +10,7 @@ use xoff_models::workload::Served;
 use xoff_models::workload::{Flow, Host, Workload};
 use xoff_units::{Bytes, Duration, Moment, index, wide};
 
-use crate::audit::Waiter;
-use crate::dependency::{Search, Traffic, Witness};
+use crate::dependency::{Cycle, Search, Traffic};
 use crate::derived_defaults::settled;
 use crate::document::{Audits, Judgement, Scenario};
 use crate::error::InputError;
@@ -41,13 +40,14 @@ pub fn check(scenario: Scenario, tables: impl FnMut(&str) -> Option<Input>) -> R
     let mut warnings = warnings(&runner);
     let switches = t.nodes.iter().filter(|n| !n.is_host).count();
     let ports = ingress_ports(&runner);
-    let traffic = Traffic::new(t, &runner.ports, &runner.plan, &runner.settings);
+    let traffic = Traffic::new(t, &runner.ports, &runner.plan, &runner.settings, s.until);
     let mut deadlock = Value::Null;
     if let Some(waits) = runner.settings.mechanisms().parts().iter().find(|p| p.properties().can_deadlock) {
         deadlock = match traffic.find_cycle() {
             Search::None => json!({ "possible": false }),
-            Search::Cycle(cycle, witnesses) => {
+            Search::Cycle(cycle) => {
                 let names: Vec<String> = cycle
+                    .links
                     .iter()
                     .map(|(node, port, class)| {
                         let peer = runner.ports[index(*node)][*port].peer;
@@ -58,19 +58,25 @@ pub fn check(scenario: Scenario, tables: impl FnMut(&str) -> Option<Input>) -> R
                         )
                     })
                     .collect();
-                let flows = closing_flows(&traffic, &cycle, &witnesses);
+                let flows = closing_flows(&traffic, &cycle);
                 let listed: Vec<String> =
                     flows.iter().map(|f| format!("{} to {} by {}", f.src, f.dst, f.via.join(", "))).collect();
-                warnings.push(Warning::new(
-                    waits.path(),
-                    format!(
-                        "{} can deadlock: the routes form a cyclic buffer dependency: {}; flows of the cycle: {}",
-                        waits.label(),
-                        names.join(" → "),
-                        listed.join("; ")
-                    ),
-                ));
-                json!({ "possible": true, "cycle": names, "flows": flows, "scenario": reproduction(s, &flows) })
+                let routes = match cycle.since {
+                    Some(Moment::ZERO) => "the routes".to_string(),
+                    Some(since) => format!("the routes after the faults known at {since}"),
+                    None => "packets that meet a change of routes".to_string(),
+                };
+                let mut why = format!(
+                    "{} can deadlock: {routes} form a cyclic buffer dependency: {}",
+                    waits.label(),
+                    names.join(" → ")
+                );
+                if !listed.is_empty() {
+                    why += &format!("; flows of the cycle: {}", listed.join("; "));
+                }
+                warnings.push(Warning::new(waits.path(), why));
+                let scenario = (!flows.is_empty()).then(|| reproduction(s, &flows));
+                json!({ "possible": true, "cycle": names, "since": cycle.since, "flows": flows, "scenario": scenario })
             }
             Search::TooLarge => {
                 warnings.push(Warning::new(
@@ -123,12 +129,15 @@ struct Closing {
     via: Vec<String>,
 }
 
-/// A flow for each step of a circle, which makes a link wait for the next.
-fn closing_flows(traffic: &Traffic<'_>, cycle: &[Waiter], witnesses: &[Witness]) -> Vec<Closing> {
+/// A flow for each step of a circle, which makes a link wait for the next; no flow if only several epochs of routes close
+/// the circle.
+fn closing_flows(traffic: &Traffic<'_>, cycle: &Cycle) -> Vec<Closing> {
+    let (Cycle { links: cycle, witnesses, .. }, Some(since)) = (cycle, cycle.since) else { return Vec::new() };
     let name = |n: u32| traffic.topology.nodes[index(n)].name.clone();
     let mut list: Vec<Closing> = Vec::new();
     for (i, witness) in witnesses.iter().enumerate() {
-        let Some(mut nodes) = traffic.path_through(*witness, cycle[i], cycle[(i + 1) % cycle.len()]) else {
+        let Some(mut nodes) = traffic.path_through(since, *witness, cycle[i], cycle[(i + 1) % cycle.len()])
+        else {
             continue;
         };
         // Switches stand for their hosts at both ends.
@@ -155,8 +164,8 @@ fn closing_flows(traffic: &Traffic<'_>, cycle: &[Waiter], witnesses: &[Witness])
 const COPIES: usize = 8;
 const FILLING: u64 = 16_000_000;
 
-/// Returns a scenario of the same network with flows of the cycle alone, several per path, started one after
-/// another.
+/// Returns a scenario of the same network with only the flows of the cycle, several per path, started one after
+/// another. It has no faults, because the paths are pinned.
 fn reproduction(s: &Scenario, flows: &[Closing]) -> Scenario {
     let list = flows.iter().enumerate().flat_map(|(i, f)| {
         (0..COPIES).map(move |_| Flow {
@@ -173,6 +182,7 @@ fn reproduction(s: &Scenario, flows: &[Closing]) -> Scenario {
         name: Some("deadlock".into()),
         description: Some("Flows whose routes form a cyclic buffer dependency.".into()),
         until: Some(Moment::ms(50)),
+        fault: Vec::new(),
         workload: vec![Workload { flows: Some(list.collect()), ..Workload::default() }],
         audits: Audits {
             deadlock: Judgement::Record,

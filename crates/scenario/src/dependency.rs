@@ -2,14 +2,16 @@
 //! can stop the link. A link therefore depends on every link that its packets take next. Routes without a
 //! cycle cannot deadlock (Dally, Seitz 1987).
 //!
-//! A pinned flow has one path; other flows may take every shortest path. A relay that passes pauses on makes
+//! A pinned flow has one path; other flows may take every shortest path. Faults with failover change these paths. A packet
+//! that was forwarded by the routes before a change may meet the routes after, and waits as long as it is paused. So a link
+//! of one epoch also depends on the next links of all later epochs. A relay that passes pauses on makes
 //! a link wait for all other links of the relay. With `hop_classes` a link waits in each class separately.
 //! A link never waits in a class without PFC.
 //! For a mechanism that plans queues, queues depend on queues by its own rule; with BFC any two queues of a
 //! link may be shared. A cycle may close or not, depending on the traffic.
 
-use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet, VecDeque};
-use xoff_units::{index, number, wide};
+use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
+use xoff_units::{Moment, index, number, wide};
 
 use xoff_models::flow::Start;
 use xoff_models::ids::{ClassSet, PortId};
@@ -21,16 +23,28 @@ use xoff_models::topology::{PortSpec, Topology};
 use xoff_models::workload::AllFlows;
 
 use crate::audit::Waiter;
+use crate::epochs::{self, Epoch, Fabric};
 
 /// Result of a search.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Search {
     /// No cycle.
     None,
-    /// A cycle of links, each waiting for the next, with a flow for each dependency.
-    Cycle(Vec<Waiter>, Vec<Witness>),
+    /// A cycle of links, each waiting for the next.
+    Cycle(Cycle),
     /// No search was made, as the search would take too long.
     TooLarge,
+}
+
+/// A cycle of links.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Cycle {
+    /// The links, each waiting for the next.
+    pub links: Vec<Waiter>,
+    /// A flow for each dependency.
+    pub witnesses: Vec<Witness>,
+    /// The start of the epoch of routes that closes the cycle; `None` if only several epochs together close it.
+    pub since: Option<Moment>,
 }
 
 /// Links to look at for all destinations: seconds.
@@ -78,7 +92,9 @@ pub struct Traffic<'a> {
     /// First link number of each node.
     first: Vec<u32>,
     /// Links between forwarding nodes. A host with one link is represented by its switch.
-    fabric: Vec<Vec<(PortId, u32)>>,
+    fabric: Fabric,
+    /// The epochs of routes, the whole network first; `None` if there are too many.
+    epochs: Option<Vec<Epoch>>,
     /// Root of the routes to each node: the switch, for a host with one link.
     pub roots: Vec<u32>,
     /// A pausing mechanism raises classes at relays, or passes pauses on at relays.
@@ -98,6 +114,7 @@ impl<'a> Traffic<'a> {
         ports: &'a [Vec<PortSpec>],
         plan: &'a AllFlows,
         settings: &'a Settings,
+        until: Option<Moment>,
     ) -> Self {
         let roots: Vec<u32> = (0..number(topology.nodes.len())).map(|n| root(topology, ports, n)).collect();
         let first = ports
@@ -108,7 +125,7 @@ impl<'a> Traffic<'a> {
                 Some(at)
             })
             .collect();
-        let fabric = ports
+        let fabric: Fabric = ports
             .iter()
             .enumerate()
             .map(|(n, list)| {
@@ -125,6 +142,7 @@ impl<'a> Traffic<'a> {
             plan,
             settings,
             first,
+            epochs: epochs::epochs(settings, ports, &fabric, until),
             fabric,
             roots,
             raises_classes,
@@ -178,60 +196,68 @@ impl<'a> Traffic<'a> {
 
     /// Computes distances to a destination over forwarding nodes.
     pub fn distances(&self, destination: u32, distance: &mut [u32]) {
-        distance.fill(u32::MAX);
-        distance[index(destination)] = 0;
-        let mut queue = VecDeque::from([destination]);
-        while let Some(at) = queue.pop_front() {
-            if at != destination && !self.topology.nodes[index(at)].forwards {
-                continue;
-            }
-            for (_, peer) in &self.fabric[index(at)] {
-                if distance[index(*peer)] == u32::MAX {
-                    distance[index(*peer)] = distance[index(at)] + 1;
-                    queue.push_back(*peer);
-                }
-            }
-        }
+        self.distances_over(&self.fabric, destination, distance);
+    }
+
+    fn distances_over(&self, fabric: &Fabric, destination: u32, distance: &mut [u32]) {
+        let forwards = |node: u32| self.topology.nodes[index(node)].forwards;
+        epochs::distances(fabric, forwards, destination, distance);
     }
 
     /// Returns the ports on shortest paths with their next nodes, from the distances to a destination.
     pub fn next(&self, node: u32, destination: u32, to: &[u32]) -> Vec<(PortId, u32)> {
+        self.next_over(&self.fabric, node, destination, to)
+    }
+
+    fn next_over(&self, fabric: &Fabric, node: u32, destination: u32, to: &[u32]) -> Vec<(PortId, u32)> {
         let is_nearer = |peer: u32| {
             to[index(peer)] < to[index(node)]
                 && (peer == destination || self.topology.nodes[index(peer)].forwards)
         };
         let mut list: Vec<(PortId, u32)> =
-            self.fabric[index(node)].iter().copied().filter(|(_, peer)| is_nearer(*peer)).collect();
+            fabric[index(node)].iter().copied().filter(|(_, peer)| is_nearer(*peer)).collect();
         if self.topology.nodes[index(node)].is_host {
             self.settings.first_hop.choose(&mut list);
         }
         list
     }
 
-    /// Searches for a cycle of links that can wait for one another.
+    /// Searches for a cycle of links that can wait for one another: by the routes of all epochs together, and if these close
+    /// one, by the routes of each epoch.
     pub fn find_cycle(&self) -> Search {
-        let Some(edges) = self.edges() else { return Search::TooLarge };
+        let (Some(classes), Some(all)) = (self.classes(), &self.epochs) else { return Search::TooLarge };
+        let links: u64 = self.fabric.iter().map(|l| wide(l.len())).sum();
+        let each = wide(all.len()) * (links + wide(self.topology.nodes.len()));
+        if classes.values().map(|class| wide(class.pairs.len())).sum::<u64>() * each > MAX_WORK {
+            return Search::TooLarge;
+        }
+        let Some(together) = self.cycle_over(&classes, all) else { return Search::None };
+        let of = |epoch: &Epoch| {
+            let cycle = self.cycle_over(&classes, std::slice::from_ref(epoch))?;
+            Some(Cycle { since: Some(epoch.from), ..cycle })
+        };
+        Search::Cycle(all.iter().find_map(of).unwrap_or(together))
+    }
+
+    /// Returns a cycle by the routes of some epochs together.
+    fn cycle_over(&self, classes: &BTreeMap<u8, Class>, epochs: &[Epoch]) -> Option<Cycle> {
+        let edges = self.edges(classes, epochs);
         let tells = |p: Properties| p.plans_queues && p.foretells_routes;
         if let Some(planner) = self.settings.mechanisms().parts().iter().find(|p| tells(p.properties())) {
             return self.queue_cycle(planner.as_ref(), &edges);
         }
-        match edges.cycle() {
-            None => Search::None,
-            Some(cycle) => {
-                let mut waiters = Vec::new();
-                let mut witnesses = Vec::new();
-                for (i, (link, class)) in cycle.iter().enumerate() {
-                    let (node, port) = self.end(*link);
-                    waiters.push((node, port, *class));
-                    witnesses.push(edges.seen[&((*link, *class), cycle[(i + 1) % cycle.len()])]);
-                }
-                Search::Cycle(waiters, witnesses)
-            }
+        let cycle = edges.cycle()?;
+        let mut found = Cycle { links: Vec::new(), witnesses: Vec::new(), since: None };
+        for (i, (link, class)) in cycle.iter().enumerate() {
+            let (node, port) = self.end(*link);
+            found.links.push((node, port, *class));
+            found.witnesses.push(edges.seen[&((*link, *class), cycle[(i + 1) % cycle.len()])]);
         }
+        Some(found)
     }
 
     /// Searches for a cycle among queues planned by a mechanism and joined by a flow.
-    fn queue_cycle(&self, planner: &dyn Part, pairs: &Edges) -> Search {
+    fn queue_cycle(&self, planner: &dyn Part, pairs: &Edges) -> Option<Cycle> {
         let wiring = self.topology.wiring();
         let mut queues: BTreeMap<QueueAt, Witness> = BTreeMap::new();
         for (((from, _), (to, _)), witness) in &pairs.seen {
@@ -264,16 +290,15 @@ impl<'a> Traffic<'a> {
             }
         }
         let list: Vec<_> = queues.into_iter().collect();
-        edges.cycle().map_or(Search::None, |cycle| {
-            let of = |buffer: &Buffer| &list[index(buffer.0)];
-            let waiters = cycle.iter().map(|b| (of(b).0.0, of(b).0.1, 0)).collect();
-            Search::Cycle(waiters, cycle.iter().map(|b| of(b).1).collect())
-        })
+        let cycle = edges.cycle()?;
+        let of = |buffer: &Buffer| &list[index(buffer.0)];
+        let links = cycle.iter().map(|b| (of(b).0.0, of(b).0.1, 0)).collect();
+        Some(Cycle { links, witnesses: cycle.iter().map(|b| of(b).1).collect(), since: None })
     }
 
-    /// Returns the dependencies between links, or `None` if the search would take too long.
-    fn edges(&self) -> Option<Edges> {
-        let (t, plan) = (self.topology, self.plan);
+    /// Returns the sources and destinations of each class, or `None` if the search would take too long.
+    fn classes(&self) -> Option<BTreeMap<u8, Class>> {
+        let plan = self.plan;
         let mut classes: BTreeMap<u8, Class> = BTreeMap::new();
         for (src, flow) in plan.listed() {
             let class = classes.entry(flow.class).or_default();
@@ -310,19 +335,18 @@ impl<'a> Traffic<'a> {
                 pairs.entry(destination).or_default().extend(&sources);
             }
         }
-        let links: u64 = self.fabric.iter().map(|l| wide(l.len())).sum();
-        if classes.values().map(|c| wide(c.pairs.len())).sum::<u64>() * (links + wide(t.nodes.len()))
-            > MAX_WORK
-        {
-            return None;
-        }
+        Some(classes)
+    }
+
+    /// Returns the dependencies between links by the routes of some epochs.
+    fn edges(&self, classes: &BTreeMap<u8, Class>, epochs: &[Epoch]) -> Edges {
         let mut edges = Edges::default();
-        for (class, flows) in &classes {
+        for (class, flows) in classes {
             for (src, dst, path) in &flows.pinned {
                 let witness = Witness { from: *src, to: *dst, path: *path };
                 let (mut at, mut class) = (*src, *class);
                 let mut before: Option<Buffer> = None;
-                for port in plan.paths.ports(*path) {
+                for port in self.plan.paths.ports(*path) {
                     if let Some(before) = before {
                         class = self.class_after(at, class);
                         if !self.holds_at(at) {
@@ -335,9 +359,9 @@ impl<'a> Traffic<'a> {
                     self.add_passed_on(link, at, witness, &mut edges);
                 }
             }
-            self.add_shortest(*class, flows, &mut edges);
+            self.add_shortest(*class, flows, epochs, &mut edges);
         }
-        Some(edges)
+        edges
     }
 
     /// Adds dependencies of a link into a node that passes pauses on: the link can wait for all other links
@@ -354,47 +378,49 @@ impl<'a> Traffic<'a> {
     }
 
     /// Adds the dependencies on all shortest paths between sources and destinations.
-    fn add_shortest(&self, class: u8, flows: &Class, edges: &mut Edges) {
+    fn add_shortest(&self, class: u8, flows: &Class, epochs: &[Epoch], edges: &mut Edges) {
         let n = self.topology.nodes.len();
-        let mut distance = vec![u32::MAX; n];
+        let mut ways = Ways::new(self, epochs);
         // Sets of next links of a node by number; many destinations share a set.
         let mut sets: Vec<HashMap<Vec<PortId>, u32>> = vec![HashMap::new(); n];
         // Links and classes, with the sets of next links already added.
         let mut done: HashSet<(u32, u8, u32)> = HashSet::new();
-        let mut set_of = vec![u32::MAX; n];
+        // By node, and by the epoch from which on a packet is there.
+        let mut set_of = vec![u32::MAX; n * epochs.len()];
         for (destination, sources) in &flows.pairs {
-            self.distances(*destination, &mut distance);
+            ways.lead_to(*destination);
             set_of.fill(u32::MAX);
-            let mut visited: HashSet<(u32, u8)> = HashSet::new();
-            let mut stack: Vec<(u32, u8, u32)> = sources
+            let mut visited: HashSet<(u32, u8, usize)> = HashSet::new();
+            let mut stack: Vec<(u32, u8, usize, u32)> = sources
                 .iter()
                 .copied()
-                .filter(|s| distance[index(*s)] != u32::MAX)
-                .map(|s| (s, class, s))
+                .filter(|s| ways.reach(*s))
+                .map(|s| (s, class, 0, s))
                 .collect();
-            visited.extend(stack.iter().map(|s| (s.0, s.1)));
-            while let Some((at, class, from)) = stack.pop() {
+            visited.extend(stack.iter().map(|s| (s.0, s.1, s.2)));
+            while let Some((at, class, since, from)) = stack.pop() {
                 let witness = Witness { from, to: *destination, path: 0 };
-                for (port, peer) in self.next(at, *destination, &distance) {
+                for (port, peer, since) in ways.next(at, since) {
                     let link = (self.link(at, port), class);
                     self.add_passed_on(link, peer, witness, edges);
                     if peer == *destination {
                         continue;
                     }
                     let far = index(peer);
-                    let beyond = self.next(peer, *destination, &distance);
-                    if set_of[far] == u32::MAX {
+                    let beyond = ways.next(peer, since);
+                    let set = &mut set_of[far * epochs.len() + since];
+                    if *set == u32::MAX {
                         let fresh = number(sets[far].len());
-                        set_of[far] = *sets[far].entry(beyond.iter().map(|n| n.0).collect()).or_insert(fresh);
+                        *set = *sets[far].entry(beyond.iter().map(|n| n.0).collect()).or_insert(fresh);
                     }
                     let class = self.class_after(peer, class);
-                    if done.insert((link.0, link.1, set_of[far])) && !self.holds_at(peer) {
-                        for (next, _) in &beyond {
+                    if done.insert((link.0, link.1, *set)) && !self.holds_at(peer) {
+                        for (next, ..) in &beyond {
                             self.add(edges, link, (self.link(peer, *next), class), witness);
                         }
                     }
-                    if visited.insert((peer, class)) {
-                        stack.push((peer, class, from));
+                    if visited.insert((peer, class, since)) {
+                        stack.push((peer, class, since, from));
                     }
                 }
             }
@@ -402,9 +428,10 @@ impl<'a> Traffic<'a> {
     }
 
     /// Returns the nodes between the ends of a flow whose path takes one link and then a link of the next
-    /// node, in the form of a pinned path.
+    /// node by the routes since a moment, in the form of a pinned path.
     pub fn path_through(
         &self,
+        since: Moment,
         witness: Witness,
         (node, port, _): Waiter,
         (_, next, _): Waiter,
@@ -420,48 +447,25 @@ impl<'a> Traffic<'a> {
             nodes.pop();
             return Some(nodes);
         }
-        let mut distance = vec![u32::MAX; self.topology.nodes.len()];
-        self.distances(witness.to, &mut distance);
+        let epoch = self.epochs.iter().flatten().find(|epoch| epoch.from == since)?;
+        let mut routes = Ways::new(self, std::slice::from_ref(epoch));
+        routes.lead_to(witness.to);
         // To the first link by depth-first search, across the link, then by the second link if on a shortest
         // path, and on by any path.
         let mut path = Vec::new();
         let mut tried = HashSet::new();
-        if !self.reach(witness.from, node, witness.to, &distance, &mut path, &mut tried) {
+        if !routes.pass(witness.from, node, &mut path, &mut tried) {
             return None;
         }
         path.push(target);
         let mut at = target;
         while at != witness.to {
-            let ways = self.next(at, witness.to, &distance);
-            let (_, peer) = ways.iter().find(|w| at == target && w.0 == next).or(ways.first())?;
+            let ways = routes.next(at, 0);
+            let (_, peer, _) = ways.iter().find(|w| at == target && w.0 == next).or(ways.first())?;
             path.push(*peer);
             at = *peer;
         }
         Some(path)
-    }
-
-    fn reach(
-        &self,
-        at: u32,
-        goal: u32,
-        to: u32,
-        distance: &[u32],
-        path: &mut Vec<u32>,
-        tried: &mut HashSet<u32>,
-    ) -> bool {
-        if at == goal {
-            return true;
-        }
-        for (_, peer) in self.next(at, to, distance) {
-            if peer != to && tried.insert(peer) {
-                path.push(peer);
-                if self.reach(peer, goal, to, distance, path, tried) {
-                    return true;
-                }
-                path.pop();
-            }
-        }
-        false
     }
 
     /// Returns a host at or behind a node; the n-th host, modulo the number of hosts.
@@ -473,6 +477,74 @@ impl<'a> Traffic<'a> {
             .filter(|h| self.roots[index(*h)] == node && self.topology.nodes[index(*h)].is_host)
             .collect();
         hosts.get(n % hosts.len().max(1)).copied()
+    }
+}
+
+/// The ways to a destination by the routes of some epochs together, in the order of their first starts.
+struct Ways<'a> {
+    traffic: &'a Traffic<'a>,
+    epochs: &'a [Epoch],
+    destination: u32,
+    /// Distances in the whole network, and in each epoch.
+    whole: Vec<u32>,
+    each: Vec<Vec<u32>>,
+}
+
+impl<'a> Ways<'a> {
+    fn new(traffic: &'a Traffic<'a>, epochs: &'a [Epoch]) -> Self {
+        let unknown = vec![u32::MAX; traffic.topology.nodes.len()];
+        Self { traffic, epochs, destination: 0, each: vec![unknown.clone(); epochs.len()], whole: unknown }
+    }
+
+    /// Finds the ways to a destination.
+    fn lead_to(&mut self, destination: u32) {
+        self.destination = destination;
+        self.traffic.distances(destination, &mut self.whole);
+        for (epoch, distance) in self.epochs.iter().zip(&mut self.each) {
+            self.traffic.distances_over(&epoch.fabric, destination, distance);
+        }
+    }
+
+    /// True for a node that leads to the destination.
+    fn reach(&self, node: u32) -> bool {
+        self.whole[index(node)] != u32::MAX
+    }
+
+    /// Returns the next ports of a packet that is at a node since some epoch, with the next nodes and the first epochs in
+    /// which the packet may leave. Where an epoch has no path, the routes of the whole network hold.
+    fn next(&self, node: u32, since: usize) -> Vec<(PortId, u32, usize)> {
+        let mut found: Vec<(PortId, u32, usize)> = Vec::new();
+        for (place, (epoch, distance)) in self.epochs.iter().zip(&self.each).enumerate() {
+            if epoch.to <= self.epochs[since].from {
+                continue;
+            }
+            let is_cut = distance[index(node)] == u32::MAX;
+            let (fabric, to) =
+                if is_cut { (&self.traffic.fabric, &self.whole) } else { (&epoch.fabric, distance) };
+            for (port, peer) in self.traffic.next_over(fabric, node, self.destination, to) {
+                if found.iter().all(|known| known.0 != port) {
+                    found.push((port, peer, place.max(since)));
+                }
+            }
+        }
+        found
+    }
+
+    /// Finds a path to a node by depth-first search; true if there is one.
+    fn pass(&self, at: u32, goal: u32, path: &mut Vec<u32>, tried: &mut HashSet<u32>) -> bool {
+        if at == goal {
+            return true;
+        }
+        for (_, peer, _) in self.next(at, 0) {
+            if peer != self.destination && tried.insert(peer) {
+                path.push(peer);
+                if self.pass(peer, goal, path, tried) {
+                    return true;
+                }
+                path.pop();
+            }
+        }
+        false
     }
 }
 
@@ -531,7 +603,7 @@ mod tests {
     fn search(text: &str) -> Search {
         let text = format!("{text}\n[switch.flow_control.pfc]\n");
         let runner = Runner::new(from_toml(&text, &[]).unwrap(), |_| None).unwrap();
-        Traffic::new(&runner.topology, &runner.ports, &runner.plan, &runner.settings).find_cycle()
+        Traffic::new(&runner.topology, &runner.ports, &runner.plan, &runner.settings, None).find_cycle()
     }
 
     fn ring(switches: usize, traffic: &str) -> Search {
@@ -573,7 +645,7 @@ mod tests {
 
     #[test]
     fn pinned_paths_around_a_ring_close_a_cycle() {
-        let Search::Cycle(cycle, _) = clockwise(3) else { panic!("no cycle") };
+        let Search::Cycle(Cycle { links: cycle, .. }) = clockwise(3) else { panic!("no cycle") };
         // Hosts are nodes 0 to 2. The first switch has links to its host, the next and the last switch; other
         // switches first to the previous switch.
         let mut cycle: Vec<_> = cycle.iter().map(|w| (w.0, w.2)).collect();
@@ -587,7 +659,7 @@ mod tests {
         for traffic in [ALL, DRAWN] {
             assert_eq!(ring(3, traffic), Search::None);
             for switches in [4, 5, 6] {
-                let Search::Cycle(cycle, _) = ring(switches, traffic) else {
+                let Search::Cycle(Cycle { links: cycle, .. }) = ring(switches, traffic) else {
                     panic!("no cycle in a ring of {switches}")
                 };
                 assert_eq!(cycle.len(), switches);

@@ -48,6 +48,11 @@ pub struct Scenario {
     /// destination, so that one server may stand for many (docs/folding.md). Default: by the port of arrival.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub ties: Option<Ties>,
+    /// Random draws of equal servers, with `ties`: hashes of ECMP, marks of RED, jitter. `shared`: equal servers share
+    /// each draw, so that chance does not tell them apart. This changes the model: collisions of their flows vanish
+    /// (docs/folding.md). Default: every flow and every switch draws for itself.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub draws: Option<Draws>,
     /// Nodes and links.
     pub network: Network,
     /// Packet sizes.
@@ -83,6 +88,14 @@ fn one() -> u64 {
 pub enum Ties {
     /// By the distance from the sender to the destination.
     Relative,
+}
+
+/// `draws`: the random draws of equal servers.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum Draws {
+    /// Equal flows and equal switches share each draw.
+    Shared,
 }
 
 /// `framing`: how payload becomes frames.
@@ -180,7 +193,7 @@ impl Turns {
                     *quantum = largest * queue.weight.unwrap_or(1);
                 }
                 let strict = (0..classes).zip(queues).filter(|(_, queue)| queue.kind == ClassTurns::Strict);
-                (Some(PortTurns::Weights(quanta)), ClassSet::of(strict.map(|(class, _)| class)))
+                (Some(PortTurns::Bytes(quanta)), ClassSet::of(strict.map(|(class, _)| class)))
             }
         }
     }

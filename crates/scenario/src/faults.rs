@@ -13,7 +13,7 @@ use xoff_models::node::Node;
 use xoff_models::node::failing::{Lost, OutageId};
 use xoff_models::routing::failover::Basis;
 use xoff_models::routing::{Map, Paths};
-use xoff_models::topology::Topology;
+use xoff_models::topology::{PortSpec, Topology};
 use xoff_units::{Duration, Moment, number};
 
 /// An outage of a fault, with its losses.
@@ -29,13 +29,18 @@ pub struct Fault {
 
 /// Changes of all routes after links went down or came back.
 pub struct Reroutes {
-    after: Duration,
     basis: Basis,
+    avoided: Avoided,
+}
+
+/// The links that routes avoid, from change to change.
+pub struct Avoided {
+    after: Duration,
     plan: Plan,
     /// Next change of each fault that takes links down.
     next: Vec<Known>,
     /// Links known to be down, from both ends, with the number of faults.
-    avoided: BTreeMap<(u32, PortId), u32>,
+    links: BTreeMap<(u32, PortId), u32>,
 }
 
 /// Knowledge of a fault, with its time.
@@ -56,30 +61,46 @@ impl Reroutes {
         settings: &Settings,
         network: impl FnOnce() -> (Topology, Arc<Paths>, Vec<bool>, Arc<Map>),
     ) -> Option<Self> {
-        let after = settings.failover.convergence_time.filter(|_| !settings.failures.is_empty())?;
+        let avoided = Avoided::of(settings)?;
         let (topology, paths, is_end, whole) = network();
         let (first_hop, seed) = (settings.first_hop.clone(), settings.seed);
-        Some(Self::new(&settings.failures, after, Basis { topology, paths, first_hop, seed, is_end, whole }))
-    }
-
-    /// None yet.
-    fn new(plan: &Plan, after: Duration, basis: Basis) -> Self {
-        let cuts = plan.units.iter().zip(0..).filter(|(unit, _)| matches!(unit.what, What::Down(_)));
-        let known =
-            |unit: u32, mut outages: Spells| Known { unit, change: known_down(&mut outages, after), outages };
-        let next = cuts.map(|(unit, number)| known(number, unit.schedule.clone().peekable())).collect();
-        Self { after, basis, plan: plan.clone(), next, avoided: BTreeMap::new() }
+        Some(Self { basis: Basis { topology, paths, first_hop, seed, is_end, whole }, avoided })
     }
 
     /// Changes the routes of all nodes if a change is due, and returns the moment of the next change.
     pub fn look(&mut self, cp: &mut Checkpoint<'_, Node>) -> Option<Moment> {
+        if self.avoided.advance(cp.now, &self.basis.whole.wiring.ports) {
+            let may_use = |node: u32, port: PortId| !self.avoided.has(node, port);
+            let map = Arc::new(self.basis.changed(&cp.node(0).core.routing, may_use));
+            (0..cp.nodes()).for_each(|id| cp.node_mut(id).reroute(map.clone()));
+        }
+        let next = self.avoided.next_change();
+        cp.next = [cp.next, next].into_iter().flatten().min();
+        next
+    }
+}
+
+impl Avoided {
+    /// Returns the avoided links of a scenario at its start; `None` if routes never change.
+    pub fn of(settings: &Settings) -> Option<Self> {
+        let plan = &settings.failures;
+        let after = settings.failover.convergence_time.filter(|_| !plan.is_empty())?;
+        let cuts = plan.units.iter().zip(0..).filter(|(unit, _)| matches!(unit.what, What::Down(_)));
+        let known =
+            |unit: u32, mut outages: Spells| Known { unit, change: known_down(&mut outages, after), outages };
+        let next = cuts.map(|(unit, number)| known(number, unit.schedule.clone().peekable())).collect();
+        Some(Self { after, plan: plan.clone(), next, links: BTreeMap::new() })
+    }
+
+    /// Makes the changes up to a moment. Returns true if there was one.
+    pub fn advance(&mut self, now: Moment, ports: &[Vec<PortSpec>]) -> bool {
         let mut is_changed = false;
         for Known { unit, change, outages } in &mut self.next {
             while let Some((at, is_down)) = *change
-                && at <= cp.now
+                && at <= now
             {
-                for end in self.plan.links(*unit, &self.basis.whole.wiring.ports) {
-                    let faults = self.avoided.entry(end).or_default();
+                for end in self.plan.links(*unit, ports) {
+                    let faults = self.links.entry(end).or_default();
                     *faults = if is_down { *faults + 1 } else { faults.saturating_sub(1) };
                 }
                 is_changed = true;
@@ -87,15 +108,23 @@ impl Reroutes {
                     if is_down { known_back(outages, self.after) } else { known_down(outages, self.after) };
             }
         }
-        self.avoided.retain(|_, faults| *faults > 0);
-        if is_changed {
-            let may_use = |node: u32, port: PortId| !self.avoided.contains_key(&(node, port));
-            let map = Arc::new(self.basis.changed(&cp.node(0).core.routing, may_use));
-            (0..cp.nodes()).for_each(|id| cp.node_mut(id).reroute(map.clone()));
-        }
-        let next = self.next.iter().filter_map(|known| known.change).map(|change| change.0).min();
-        cp.next = [cp.next, next].into_iter().flatten().min();
-        next
+        self.links.retain(|_, faults| *faults > 0);
+        is_changed
+    }
+
+    /// Returns the moment of the next change.
+    pub fn next_change(&self) -> Option<Moment> {
+        self.next.iter().filter_map(|known| known.change).map(|change| change.0).min()
+    }
+
+    /// True if routes avoid the link of a port.
+    pub fn has(&self, node: u32, port: PortId) -> bool {
+        self.links.contains_key(&(node, port))
+    }
+
+    /// Returns the avoided links, from both ends.
+    pub fn links(&self) -> impl Iterator<Item = (u32, PortId)> + '_ {
+        self.links.keys().copied()
     }
 }
 

@@ -15,6 +15,7 @@ mod diagnostics;
 mod document;
 mod error;
 mod fast_forward;
+mod epochs;
 mod faults;
 mod flow_statistics;
 mod folding;

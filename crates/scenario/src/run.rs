@@ -50,7 +50,10 @@ struct Watch<'a> {
     /// Only events of faults are left.
     is_over: bool,
     is_too_large: Option<InputError>,
-    /// Number of passed multiples of [`STILL`].
+    /// Start of the traffic, from which the moments of checks count: a run whose traffic starts later by any time ends
+    /// later by the same time.
+    origin: Moment,
+    /// Number of passed multiples of [`STILL`] since `origin`.
     last_search: u64,
     /// Packets progress at the last check, the moment of the last gain, and the number of events at the first
     /// check with this state.
@@ -88,6 +91,7 @@ impl<'a> Watch<'a> {
             was_stopped: false,
             is_over: false,
             is_too_large: None,
+            origin: Collector::first_start(cp),
             last_search: 0,
             last: (0, Moment::ZERO, 0),
             stuck_since: None,
@@ -109,7 +113,7 @@ impl<'a> Watch<'a> {
         if self.is_over {
             return ControlFlow::Break(());
         }
-        let search = cp.now.ps() / STILL.ps();
+        let search = cp.now.since(self.origin).ps() / STILL.ps();
         if search > self.last_search {
             self.last_search = search;
             self.search(cp, suspended)?;
@@ -244,6 +248,7 @@ impl Runner {
         collector.begin(&engine.checkpoint(Moment::ZERO));
         let reroutes = Reroutes::of(&settings, || (topology.clone(), paths, is_end, collector.whole_map()));
         let watch = Watch::new(&scenario, &settings, &engine.checkpoint(Moment::ZERO))?;
+        engine.align(watch.origin);
         let fast_forward =
             FastForward::of(&scenario, &settings, until, is_enabled, &engine.checkpoint(Moment::ZERO));
         let mut course = Course {
@@ -386,9 +391,12 @@ fn conclude(
 }
 
 /// Returns the fingerprint of a run. A fixed switch handles frames for different servers in any order, and one node of an
-/// orbit tells of the others: with a group the fingerprint covers the representatives that no rotation leaves in place.
+/// orbit tells of the others unless chance tells them apart: the fingerprint of a run of equal nodes covers the
+/// representatives that no rotation leaves in place.
 fn fingerprint(engine: &Engine<Node>, symmetric: Option<&Symmetric>, nodes: u32) -> u64 {
-    let Some(Symmetric { group, .. }) = symmetric else { return engine.fingerprint() };
+    let Some(Symmetric { group, .. }) = symmetric.filter(|of| of.is_alike) else {
+        return engine.fingerprint();
+    };
     let tells = |node: &u32| group.is_representative(*node) && !group.is_fixed(*node);
     engine.fingerprint_of((0..nodes).filter(tells))
 }

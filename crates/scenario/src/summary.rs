@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 
 use serde::Serialize;
 
+use crate::document::Draws;
 use crate::flow_statistics::{Fct, Flows, Slowdown};
 use crate::measures::WorkloadSummary;
 use crate::serving::ServingSummary;
@@ -58,6 +59,8 @@ pub struct Folding {
     /// Rotations of hosts under which nothing changes: stride and size of each. Rotations order ties, also in a run
     /// that is not folded.
     pub rotations: Vec<[u32; 2]>,
+    /// `shared` if equal servers share random draws (`draws`); null if every flow and switch draws for itself.
+    pub draws: Option<Draws>,
     /// Reason against folding; null for a folded run.
     pub obstacle: Option<String>,
 }

@@ -561,6 +561,10 @@ fn run(s: &Scenario) -> Result<(), InputError> {
             format!("{} is out of range; allowed are whole numbers from 0 to {}", s.seed, i64::MAX),
         );
     }
+    if s.draws.is_some() && s.ties.is_none() {
+        let why = "needs ties = \"relative\", which finds the equal servers; add it, or remove draws";
+        return wrong("draws", why.into());
+    }
     if s.until == Some(Moment::ZERO) {
         return wrong("until", "must be above zero; remove it to run until no event is left".into());
     }

@@ -79,11 +79,13 @@ pub struct Snapshot {
     pub count: u64,
     /// The words, if the visitor kept the words.
     words: Option<Vec<u64>>,
+    /// A component refused to be repeated.
+    pub(crate) is_refused: bool,
 }
 
 impl Default for Snapshot {
     fn default() -> Self {
-        Self { parts: vec![("", 0)], count: 0, words: None }
+        Self { parts: vec![("", 0)], count: 0, words: None, is_refused: false }
     }
 }
 
@@ -93,9 +95,9 @@ impl Snapshot {
         self.parts.iter().fold(0, |hash, part| fold(hash, part.1))
     }
 
-    /// True if both snapshots have kept their words, and all words are equal.
+    /// True if both snapshots have kept their words, all words are equal, and no component refused.
     pub fn is(&self, other: &Self) -> bool {
-        self.words.is_some() && self.words == other.words
+        !self.is_refused && self.words.is_some() && self.words == other.words
     }
 }
 

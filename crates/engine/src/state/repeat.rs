@@ -93,10 +93,13 @@ impl<'a> StateVisitor<'a> {
         }
     }
 
-    /// Refuses a repetition of the visited component.
+    /// Refuses a repetition of the visited component. A digest of the component equals no digest: nodes must not be
+    /// suspended for a repetition that is refused in the end.
     pub const fn refuse(&mut self) {
-        if let Action::Repeat(r) = &mut self.action {
-            r.fits = false;
+        match &mut self.action {
+            Action::Digest(seen) => seen.is_refused = true,
+            Action::Repeat(r) => r.fits = false,
+            Action::Shift(_) | Action::Note(_) => {}
         }
     }
 

@@ -501,6 +501,13 @@ impl Endpoint {
             || self.serving.as_ref().is_some_and(|serving| serving.goes_on())
     }
 
+    /// Returns the first start of a flow, job or serving at this host; `Moment::NEVER` for a host without one.
+    pub fn first_start(&self) -> Moment {
+        let flows = self.starts.iter().filter_map(Start::peek);
+        let serving = self.serving.iter().flat_map(|serving| serving.starts()).map(|(_, at, _)| at);
+        flows.chain(self.programs.starts()).chain(serving).fold(Moment::NEVER, Moment::min)
+    }
+
     /// Flows that have started and not ended. Hold time after `now` does not count.
     pub fn unfinished(&self, now: Moment) -> Vec<Sent> {
         let record = |s: &Sender| s.record(None, &self.config.framing, now);

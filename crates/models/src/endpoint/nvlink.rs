@@ -67,6 +67,8 @@ struct Departures {
     log: Arc<MessageLog>,
     /// Bytes of the slices that wait.
     waiting: VecDeque<u64>,
+    /// Slices sent.
+    sent: u64,
 }
 
 /// Slices of a connection at the receiving GPU.
@@ -99,7 +101,8 @@ impl State for NvLink {
             }
             walk.due(free);
         }
-        for Departures { waiting, log, .. } in departures {
+        for Departures { pipe: _, end: _, waiting, log, sent } in departures {
+            walk.total(sent);
             walk.value(wide(waiting.len()));
             for bytes in waiting.iter() {
                 walk.value(*bytes);
@@ -141,7 +144,7 @@ impl NvLink {
     /// Adds a queue of slices from a GPU of this node; returns its number.
     pub fn leaving(&mut self, gpu: u32, direction: Direction, end: End, log: Arc<MessageLog>) -> u32 {
         let pipe = gpu * PIPES + direction as u32;
-        self.departures.push(Departures { pipe, end, log, waiting: VecDeque::new() });
+        self.departures.push(Departures { pipe, end, log, waiting: VecDeque::new(), sent: 0 });
         number(self.departures.len()) - 1
     }
 
@@ -150,6 +153,14 @@ impl NvLink {
         let pipe = gpu * PIPES + direction as u32;
         self.arrivals.push(Arrivals { pipe, of, log, entering: 0 });
         number(self.arrivals.len()) - 1
+    }
+
+    /// Returns the number of slices sent to other nodes, by queue with the node.
+    pub fn sent(&self) -> impl Iterator<Item = (u32, u64)> + '_ {
+        self.departures.iter().filter_map(|queue| match queue.end {
+            End::Here(_) => None,
+            End::There(_, node, _) => Some((node, queue.sent)),
+        })
     }
 
     /// True if no slice is in a pipe.
@@ -185,6 +196,7 @@ impl NvLink {
             p.turns.push_back(queue);
         }
         p.is_busy = true;
+        departures.sent += 1;
         let arrives = effects.now + self.latency;
         effects.push(match departures.end {
             End::Here(queue) => Effect::Alarm(token::HEAD, arrives, queue),

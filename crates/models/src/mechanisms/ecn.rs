@@ -155,7 +155,8 @@ impl Install for Ecn {
     fn properties(params: &Params) -> Properties {
         let marks_data = params.has_curve() || params.profiles.iter().any(|profile| profile.ect);
         let tells_sources = marks_data.then_some("no host reacts to marks; set host.congestion_control");
-        Properties { marks_data, tells_sources, folds: true, ..Properties::default() }
+        let draws = Marker::all(params).any(|marker| marker.curve.draws());
+        Properties { marks_data, tells_sources, draws, folds: true, ..Properties::default() }
     }
 
     fn validate(params: &Params, context: &ValidationContext<'_>) -> Result<(), ParamError> {

@@ -37,6 +37,11 @@ pub struct Curve {
 }
 
 impl Curve {
+    /// True if the curve has probabilities other than 0 and 1.
+    pub fn draws(&self) -> bool {
+        self.low < self.high || self.above == Above::Pmax && self.pmax < 1.0
+    }
+
     /// True if a queue of `bytes` picks the packet.
     #[inline]
     pub fn picks(&self, packet: &Packet, bytes: u32, effects: &mut Effects) -> bool {

@@ -298,7 +298,8 @@ impl Builder<'_> {
             list.push(mechanism);
         }
         let mechanisms = Mechanisms::new(list);
-        let draws_as = settings.symmetric.as_ref().map_or(node, |of| of.group.representative(node));
+        let shared = settings.symmetric.as_ref().filter(|of| of.is_alike);
+        let draws_as = shared.map_or(node, |of| of.group.representative(node));
         let effects = Effects::new(
             settings.seed,
             draws_as,
@@ -413,8 +414,10 @@ pub fn build(
     let ends = plan.ends(topology.nodes.len());
     let mut routes =
         shortest(topology, plan.paths.clone(), &settings.first_hop, settings.seed, |node| ends[node]);
-    if let Some(Symmetric { group, is_folded }) = &settings.symmetric {
-        choose_alike(&mut routes, settings.seed, |node| group.representative(node));
+    if let Some(Symmetric { group, is_folded, is_alike }) = &settings.symmetric {
+        if *is_alike {
+            choose_alike(&mut routes, settings.seed, |node| group.representative(node));
+        }
         if *is_folded {
             plan.fold(group);
         }

@@ -24,6 +24,8 @@ pub struct Symmetric {
     pub group: Arc<Symmetry>,
     /// True if only representatives and fixed nodes are simulated.
     pub is_folded: bool,
+    /// True if chance does not tell equal nodes apart: the run draws nothing, or equal nodes share each draw.
+    pub is_alike: bool,
 }
 
 /// What a node does with frames for fixed switches.
@@ -46,7 +48,7 @@ impl Ties {
     /// place. The frame carries the port of arrival.
     pub fn cross(&self, port: PortId, frame: &mut Packet) -> Option<u16> {
         let (peer, peer_port) = self.crossings[port.index()]?;
-        let Symmetric { group, is_folded } = &self.symmetric;
+        let Symmetric { group, is_folded, .. } = &self.symmetric;
         frame.set_in_port(peer_port);
         let back = group.inverse(group.at(peer, group.element(frame.dst())));
         if *is_folded && back != STAY {

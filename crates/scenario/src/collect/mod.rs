@@ -360,6 +360,12 @@ impl Collector {
         (0..cp.nodes()).any(|id| cp.node(id).endpoint.as_ref().is_some_and(|e| e.goes_on(cp.now)))
     }
 
+    /// Returns the start of the traffic; zero without traffic.
+    pub fn first_start(cp: &Checkpoint<'_, Node>) -> Moment {
+        let endpoints = (0..cp.nodes()).filter_map(|id| cp.node(id).endpoint.as_ref());
+        endpoints.map(|endpoint| endpoint.first_start()).min().filter(|at| *at < Moment::NEVER).unwrap_or_default()
+    }
+
     /// Returns the progress of flows.
     pub fn gains(cp: &Checkpoint<'_, Node>) -> Gains {
         let endpoints = (0..cp.nodes()).filter_map(|id| cp.node(id).endpoint.as_ref());

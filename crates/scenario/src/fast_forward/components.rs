@@ -57,7 +57,8 @@ pub struct Components {
     pub is_split: bool,
     pub all: Vec<Component>,
     pub suspended: Suspended,
-    /// Number of outputs, bytes sent by each output before the last search for components, and events before.
+    /// Number of outputs, bytes sent by each output and slices by each queue of NVLink before the last search for components,
+    /// and events before.
     outputs: u64,
     sent: Vec<u64>,
     searched_at: u64,
@@ -286,17 +287,19 @@ impl Components {
         let mut sent = Vec::with_capacity(self.sent.len());
         for id in 0..cp.nodes() {
             sets.join(id, cp.cluster(id));
-            for (port, at) in PortId::each(&cp.node(id).core.ports) {
-                let bytes = at.data_bytes + at.control_bytes;
-                let peer = wiring.ports[index(id)][port].peer;
-                if self.sent.get(sent.len()).is_some_and(|before| *before != bytes)
+            let node = cp.node(id);
+            let ports = PortId::each(&node.core.ports)
+                .map(|(port, at)| (wiring.ports[index(id)][port].peer, at.data_bytes + at.control_bytes));
+            let slices = node.endpoint.iter().filter_map(|endpoint| endpoint.nvlink.as_ref());
+            for (peer, sent_there) in ports.chain(slices.flat_map(|nvlink| nvlink.sent())) {
+                if self.sent.get(sent.len()).is_some_and(|before| *before != sent_there)
                     && !is_kept[index(id)]
                     && !is_kept[index(peer)]
                 {
                     sets.join(id, peer);
                     is_active[index(id)] = true;
                 }
-                sent.push(bytes);
+                sent.push(sent_there);
             }
         }
         self.sent = sent;

@@ -20,7 +20,7 @@ pub struct Instant {
     pub fingerprints: Vec<Fingerprint>,
     /// Events before the moment.
     pub events: u64,
-    /// Bytes sent across the border before the moment.
+    /// Bytes and slices sent across the border before the moment.
     pub crossed: u64,
     /// Data packets started by each node before the moment.
     pub started: Vec<u64>,
@@ -32,6 +32,8 @@ pub struct Scope {
     pub nodes: Vec<u32>,
     /// Outputs to nodes outside the scope, and outputs of those nodes into the scope.
     border: Vec<(u32, PortId)>,
+    /// Nodes with NVLink across the border, inside and outside the scope.
+    servers: Vec<u32>,
     /// True for the whole network.
     pub is_whole: bool,
 }
@@ -45,13 +47,24 @@ impl Scope {
         });
         let across = outputs.filter(|(.., end)| nodes.binary_search(&end.peer).is_err());
         let border = across.flat_map(|(node, port, end)| [(node, port), (end.peer, end.peer_port)]).collect();
-        Self { border, is_whole: false, nodes }
+        let mut scope = Self { border, servers: Vec::new(), is_whole: false, nodes };
+        scope.servers = (0..cp.nodes()).filter(|node| scope.slices(*node, cp).next().is_some()).collect();
+        scope
+    }
+
+    /// Returns the numbers of slices that a node has sent across the border, by queue of NVLink.
+    fn slices<'a>(&'a self, node: u32, cp: &'a Checkpoint<'_, Node>) -> impl Iterator<Item = u64> + 'a {
+        let is_inside = self.place(node).is_some();
+        let nvlink = cp.node(node).endpoint.iter().filter_map(|endpoint| endpoint.nvlink.as_ref());
+        let sent = nvlink.flat_map(|nvlink| nvlink.sent());
+        sent.filter(move |(to, _)| self.place(*to).is_some() != is_inside).map(|(_, slices)| slices)
     }
 
     /// Returns the scope of all nodes, or of the simulated nodes of a folded run.
     pub fn whole(cp: &Checkpoint<'_, Node>, folded: Option<&Symmetry>) -> Self {
         let is_simulated = |node: &u32| folded.is_none_or(|group| group.is_representative(*node));
-        Self { is_whole: true, border: Vec::new(), nodes: (0..cp.nodes()).filter(is_simulated).collect() }
+        let nodes = (0..cp.nodes()).filter(is_simulated).collect();
+        Self { is_whole: true, border: Vec::new(), servers: Vec::new(), nodes }
     }
 
     /// Returns the place of a node in the scope.
@@ -119,10 +132,12 @@ impl Scope {
         self.endpoints(cp).any(|endpoint| !(endpoint.sent.is_empty() && endpoint.arrived.is_empty()))
     }
 
-    /// Returns the bytes sent across the border.
+    /// Returns the bytes sent across the border by ports, plus the slices sent across the border by NVLink: a number that
+    /// stays the same only if nothing is sent.
     pub fn crossed(&self, cp: &Checkpoint<'_, Node>) -> u64 {
         let ports = self.border.iter().map(|(node, port)| &cp.node(*node).core.ports[*port]);
-        ports.map(|port| port.data_bytes + port.control_bytes).sum()
+        let slices = self.servers.iter().flat_map(|node| self.slices(*node, cp));
+        ports.map(|port| port.data_bytes + port.control_bytes).sum::<u64>() + slices.sum::<u64>()
     }
 
     /// True if an output at the border is paused.

@@ -3,8 +3,10 @@
 //! With `ties = "relative"` the run looks for renamings of hosts under which nothing changes
 //! ([`xoff_models::symmetry`]). A folded run simulates the representatives and the fixed switches alone, and results
 //! are those of the run of all nodes ([`unfold`]). The same group orders ties in the run of all nodes. Both runs
-//! therefore have equal results, byte for byte. Source: `docs/folding.md`.
+//! therefore have equal results, byte for byte. Chance is an obstacle, unless equal servers share their draws with
+//! `draws = "shared"` ([`chance`]). Source: `docs/folding.md`.
 
+mod chance;
 mod network;
 #[cfg(test)]
 mod tests;
@@ -22,7 +24,7 @@ use xoff_units::{Moment, number};
 
 use self::network::{Reason, Wires};
 use self::traffic::{Renamed, pinned};
-use crate::document::{Scenario, Ties};
+use crate::document::{Draws, Scenario, Ties};
 use crate::runner::Runner;
 use crate::summary::Folding;
 
@@ -32,17 +34,22 @@ pub fn prepare(runner: &mut Runner, known: Option<Reason>) -> Option<Folding> {
     if runner.scenario.ties != Some(Ties::Relative) {
         return None;
     }
+    let draws = runner.scenario.draws;
     let group = match find(runner) {
         Ok(group) => group,
-        Err(why) => return Some(Folding { times: 1, rotations: Vec::new(), obstacle: Some(why) }),
+        Err(why) => return Some(Folding { times: 1, rotations: Vec::new(), draws, obstacle: Some(why) }),
     };
-    runner.plan.share_keys(&group);
-    let obstacle = known.or_else(|| obstacle(&runner.scenario, runner));
+    let drawn = if draws == Some(Draws::Shared) { None } else { chance::tells_apart(runner, &group) };
+    let is_alike = drawn.is_none();
+    if is_alike {
+        runner.plan.share_keys(&group);
+    }
+    let obstacle = known.or(drawn).or_else(|| obstacle(&runner.scenario, runner));
     let is_folded = obstacle.is_none();
     let times = if is_folded { group.count() } else { 1 };
     let rotations = group.rotations().iter().map(|one| [one.stride, one.size]).collect();
-    runner.settings.symmetric = Some(Symmetric { group, is_folded });
-    Some(Folding { times, rotations, obstacle })
+    runner.settings.symmetric = Some(Symmetric { group, is_folded, is_alike });
+    Some(Folding { times, rotations, draws, obstacle })
 }
 
 /// Returns the reason that a symmetric run does not fold; `None` for a run that folds.

@@ -51,7 +51,7 @@ fn runner(text: &str) -> Runner {
 fn run(text: &str, group: &Arc<Symmetry>, is_folded: bool) -> String {
     let mut runner = runner(&text.replace("ties = \"relative\"", ""));
     runner.plan.share_keys(group);
-    runner.settings.symmetric = Some(Symmetric { group: group.clone(), is_folded });
+    runner.settings.symmetric = Some(Symmetric { group: group.clone(), is_folded, is_alike: true });
     let outcome = runner.run(Plan { fast_forward: false, ..Plan::default() }, &mut ()).unwrap();
     let mut summary = serde_json::to_value(&outcome.summary).unwrap();
     summary["performance"].take();

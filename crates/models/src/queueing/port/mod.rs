@@ -128,6 +128,11 @@ impl Queue {
 
 /// Turns of classes of equal priority. The queues of a class (such as those of inputs) take turns packet by
 /// packet.
+///
+/// A class or queue that cannot send leaves the round immediately, and joins at the end when it can send again
+/// (Shreedhar, Varghese 1995). If it kept its place until its next turn, a packet that arrives at the end of the
+/// last frame would precede classes that have waited longer. The order would then depend on which event of a
+/// moment comes first.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Turns {
     /// A packet each.
@@ -137,9 +142,6 @@ pub enum Turns {
     Suppliers,
     /// Deficit round robin (Shreedhar, Varghese 1995), with the bytes of a round of each class.
     Bytes([u32; MAX_CLASSES]),
-    /// As `Bytes`. A class leaves the round as soon as no packet of the class may go, and not at its next
-    /// turn: the order then never depends on other events of the same moment.
-    Weights([u32; MAX_CLASSES]),
 }
 
 /// The queues of a port. Queue 0 is control, strictly first and never blocked.
@@ -481,19 +483,17 @@ impl Port {
         }
     }
 
-    /// With `Turns::Weights`, lets a queue that cannot send leave the round.
+    /// Removes a queue that cannot send from the round.
     #[inline]
     fn delist(&mut self, queue: QueueId) {
-        if !self.is_single && matches!(self.order.turns, Turns::Weights(_)) {
-            self.delist_at_once(queue);
+        let q = &self.queues[queue];
+        if q.in_ring && (q.blocked != 0 || q.is_empty()) {
+            self.delist_in_turn(queue);
         }
     }
 
-    fn delist_at_once(&mut self, queue: QueueId) {
+    fn delist_in_turn(&mut self, queue: QueueId) {
         let q = &mut self.queues[queue];
-        if !q.in_ring || q.blocked == 0 && !q.is_empty() {
-            return;
-        }
         (q.in_ring, q.taken) = (false, 0);
         let group = &mut self.order.groups[usize::from(q.group)];
         group.ring.retain(|other| *other != queue);
@@ -581,14 +581,8 @@ impl Port {
     fn select_in_turn(&mut self, level: usize) -> Option<Choice> {
         loop {
             let g = *self.order.levels[level].ring.front()?;
-            let Some(queue) = self.next_of(g) else {
-                let group = &mut self.order.groups[usize::from(g)];
-                group.in_ring = false;
-                group.deficit = 0;
-                self.order.levels[level].ring.pop_front();
-                continue;
-            };
             let group = &mut self.order.groups[usize::from(g)];
+            let queue = *group.ring.front()?;
             let q = &mut self.queues[queue];
             let Some(head) = q.packets.front() else {
                 q.taken += 1;
@@ -600,7 +594,7 @@ impl Port {
                 return Some(Choice::Supplier(queue));
             };
             let mut goes_on = false;
-            if let Turns::Bytes(quanta) | Turns::Weights(quanta) = &self.order.turns {
+            if let Turns::Bytes(quanta) = &self.order.turns {
                 let size = u32::from(head.bytes());
                 // Short of its head means a new visit: a group that cannot go on was sent to the back.
                 if group.deficit < size {
@@ -622,26 +616,10 @@ impl Port {
         }
     }
 
-    /// Returns the queue of a group at its turn. Queues that cannot send leave the round.
-    #[inline]
-    fn next_of(&mut self, group: u16) -> Option<QueueId> {
-        let ring = &mut self.order.groups[usize::from(group)].ring;
-        loop {
-            let queue = *ring.front()?;
-            let q = &mut self.queues[queue];
-            if q.blocked == 0 && !q.is_empty() {
-                return Some(queue);
-            }
-            q.in_ring = false;
-            q.taken = 0;
-            ring.pop_front();
-        }
-    }
-
     /// Returns the size of the packet behind the head of a group's first queue.
     fn after_head(&self, group: u16) -> Option<u32> {
         let ring = &self.order.groups[usize::from(group)].ring;
-        let mut others = ring.iter().skip(1).map(|&queue| &self.queues[queue]).filter(|q| q.blocked == 0);
+        let mut others = ring.iter().skip(1).map(|&queue| &self.queues[queue]);
         let next = others.find_map(|q| q.packets.front());
         next.or_else(|| self.queues[*ring.front()?].packets.get(1)).map(|packet| u32::from(packet.bytes()))
     }

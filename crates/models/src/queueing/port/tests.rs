@@ -95,7 +95,7 @@ fn weighted_classes_send_their_quanta_each_round() {
     // 14 and 15 frames of 1000 B a round: a strict class goes before both.
     let mut quanta = [1_000; MAX_CLASSES];
     (quanta[0], quanta[1]) = (14_000, 15_000);
-    let mut p = port(&[(0, 1), (1, 1), (2, 0)], Turns::Weights(quanta));
+    let mut p = port(&[(0, 1), (1, 1), (2, 0)], Turns::Bytes(quanta));
     for queue in [1, 2] {
         for seq in 0..100 {
             p.push(QueueId(queue), Packet::new(Kind::Data, 1, 0, seq, 1_000, 0));
@@ -108,23 +108,33 @@ fn weighted_classes_send_their_quanta_each_round() {
 }
 
 #[test]
-fn a_weighted_class_without_packets_leaves_the_round_at_once() {
-    for (turns, expected) in [
-        // Class 0 was sent last, and yet comes first in the next round.
-        (Turns::Bytes([1_000; MAX_CLASSES]), [1, 2]),
-        (Turns::Weights([1_000; MAX_CLASSES]), [2, 1]),
-    ] {
-        let mut p = port(&[(0, 0), (1, 0)], turns);
-        for queue in [1, 2, 1] {
+fn an_emptied_class_leaves_the_round_immediately_and_joins_at_the_end() {
+    let quanta = [1_000; MAX_CLASSES];
+    // Packets of several queues, suppliers of a host, and bytes. Class 0 has sent its only packet, so class 1, which waits
+    // by the time of the next packet of class 0, goes first.
+    for turns in [Turns::Packets, Turns::Suppliers, Turns::Bytes(quanta)] {
+        let mut p = port(&[(0, 0), (0, 0), (1, 0)], turns);
+        p.push(QueueId(2), Packet::new(Kind::Data, 1, 0, 0, 1_000, 0));
+        assert_eq!(drain(&mut p, 1), [2]);
+        for queue in [3, 2, 1] {
             p.push(QueueId(queue), Packet::new(Kind::Data, 1, 0, 0, 1_000, 0));
-            if queue == 1 && p.waiting == 1 {
-                assert_eq!(drain(&mut p, 1), [1]);
-            }
         }
-        assert_eq!(drain(&mut p, 2), expected);
+        assert_eq!(drain(&mut p, 3), [3, 2, 1], "{turns:?}");
     }
-    // A pause takes a class out of the round, and the deficit is lost.
-    let mut p = port(&[(0, 0), (1, 0)], Turns::Weights([1_500; MAX_CLASSES]));
+    // The flow of class 0 has a frame in transmission. A flow of class 1 that starts meanwhile goes first.
+    let mut p = port(&[(0, 0), (1, 0)], Turns::Suppliers);
+    p.push_supplier(QueueId(1), 7);
+    assert_eq!((p.select(), p.pop_supplier(QueueId(1))), (Some(Choice::Supplier(QueueId(1))), Some(7)));
+    p.push_supplier_after(QueueId(1), 7);
+    p.push_supplier(QueueId(2), 8);
+    p.end_frame();
+    assert_eq!((p.select(), p.pop_supplier(QueueId(2))), (Some(Choice::Supplier(QueueId(2))), Some(8)));
+}
+
+#[test]
+fn a_pause_takes_a_class_out_of_the_round() {
+    // The deficit is lost.
+    let mut p = port(&[(0, 0), (1, 0)], Turns::Bytes([1_500; MAX_CLASSES]));
     for queue in [1, 1, 1, 1, 2, 2, 2, 2] {
         p.push(QueueId(queue), Packet::new(Kind::Data, 1, 0, 0, 1_000, 0));
     }

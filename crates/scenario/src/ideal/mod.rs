@@ -1,5 +1,7 @@
 //! Ideal FCT: the completion time of a flow alone in the network, on the path taken, and on the fastest of
-//! the shortest paths.
+//! the shortest paths. A flow with a choice of ports at its host uses all of them ([`stripes`]).
+
+mod stripes;
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -9,10 +11,11 @@ use xoff_models::cut_through;
 use xoff_models::framing::Framing;
 use xoff_models::ids::PortId;
 use xoff_models::packet::Packet;
-use xoff_models::routing::Map;
+use xoff_models::routing::{Map, Paths};
 use xoff_models::topology::PortSpec;
 use xoff_units::{Duration, Rate, index, number};
 
+use self::stripes::Stripe;
 use crate::runner::Runner;
 
 /// A link of a path, with the delay to the next link: propagation, plus the node delay except at the last
@@ -132,11 +135,11 @@ pub struct IdealFct {
     ways: Ways,
     /// Times by way and payload.
     times: FxHashMap<(Way, u64), Duration>,
-    /// For two roots of routes the number of the set of shortest ways.
-    known: FxHashMap<(u32, u32), u32>,
-    /// Sets of ways, without ways that are worse on every link than another way.
-    sets: Vec<Arc<[Way]>>,
-    numbers: FxHashMap<Arc<[Way]>, u32>,
+    /// For two roots of routes, and the only port if there is no choice, the number of the stripes.
+    known: FxHashMap<(u32, u32, Option<PortId>), u32>,
+    /// Lists of stripes with the shortest ways, without ways that are worse on every link than another way.
+    sets: Vec<Arc<[Stripe]>>,
+    numbers: FxHashMap<Arc<[Stripe]>, u32>,
 }
 
 /// Ideal times of a flow, and its path.
@@ -204,11 +207,11 @@ impl IdealFct {
     pub fn of(&mut self, ports: &[Vec<PortSpec>], src: u32, port: PortId, probe: Packet, size: u64) -> Ideal {
         let mut via = Vec::new();
         let way = self.walk(ports, src, port, probe, Some(&mut via));
-        let time = self.time_of(way, size);
+        let time = self.taken(ports, (src, port), probe, way, size);
         if self.is_uniform {
             return Ideal { own: time, fastest: time, via };
         }
-        let fastest = self.fastest(ports, src, probe, size).min(time);
+        let fastest = self.fastest(ports, (src, port), probe, size).min(time);
         Ideal { own: if self.is_routed { fastest } else { time }, fastest, via }
     }
 
@@ -222,52 +225,105 @@ impl IdealFct {
         size: u64,
     ) -> Duration {
         let way = self.walk(ports, src, port, probe, None);
-        let time = self.time_of(way, size);
+        let time = self.taken(ports, (src, port), probe, way, size);
         if self.is_routed && !self.is_uniform {
-            return self.fastest(ports, src, probe, size).min(time);
+            return self.fastest(ports, (src, port), probe, size).min(time);
         }
         time
     }
 
+    /// Returns the ports by which a flow may leave its source: several on shortest paths, or none if routing pins the flow
+    /// to a port.
+    fn choices(routing: &Map, src: u32, probe: Packet) -> &[PortId] {
+        let choices = routing.routes[index(src)].choices(probe.dst());
+        if probe.path() < Paths::FIRST && choices.len() > 1 { choices } else { &[] }
+    }
+
+    /// Returns the time on the path taken: from each port that the flow may use, the path that routing picks.
+    fn taken(
+        &mut self,
+        ports: &[Vec<PortSpec>],
+        (src, port): (u32, PortId),
+        probe: Packet,
+        own: Way,
+        size: u64,
+    ) -> Duration {
+        let routing = self.routing.clone();
+        let choices = Self::choices(&routing, src, probe);
+        if choices.is_empty() {
+            return self.time_of(own, size);
+        }
+        let mut stripes = Vec::new();
+        for choice in choices {
+            let way = if *choice == port { own } else { self.walk(ports, src, *choice, probe, None) };
+            stripes::add(&mut stripes, [way].into());
+        }
+        let into = Self::ports_into(ports, &routing, src, probe.dst());
+        self.striped(&stripes, into, size)
+    }
+
+    /// Returns the number of ports by which packets of a source may reach a destination, as ports of the fastest rate.
+    fn ports_into(ports: &[Vec<PortSpec>], routing: &Map, src: u32, dst: u32) -> u64 {
+        let rates = || {
+            let own = &ports[index(dst)];
+            routing.routes[index(dst)].choices(src).iter().map(|port| own[*port].link.rate.0)
+        };
+        rates().max().map_or(1, |fastest| rates().sum::<u64>().div_ceil(fastest.max(1)))
+    }
+
     /// Returns the time on the fastest of the shortest paths.
-    fn fastest(&mut self, ports: &[Vec<PortSpec>], src: u32, probe: Packet, size: u64) -> Duration {
+    fn fastest(
+        &mut self,
+        ports: &[Vec<PortSpec>],
+        (src, port): (u32, PortId),
+        probe: Packet,
+        size: u64,
+    ) -> Duration {
         let dst = probe.dst();
         // Hosts with one link share the paths between their switches.
         let root = |n: u32| if ports[index(n)].len() == 1 { ports[index(n)][0].peer } else { n };
         let (from, to) = (root(src), root(dst));
-        let set = match self.known.get(&(from, to)) {
+        let routing = self.routing.clone();
+        let choices = Self::choices(&routing, src, probe);
+        let only = (from == src && choices.is_empty()).then_some(port);
+        let set = match self.known.get(&(from, to, only)) {
             Some(set) => *set,
             None => {
-                let ways = self.between(ports, from, to, probe);
-                let next = number(self.sets.len());
-                let set = *self.numbers.entry(ways.clone()).or_insert(next);
-                if set == next {
-                    self.sets.push(ways);
+                let mut stripes = Vec::new();
+                if from != src {
+                    stripes::add(&mut stripes, self.between(ports, (from, Ways::START), to, probe));
                 }
-                self.known.insert((from, to), set);
+                for out in only.iter().chain(choices) {
+                    let first = &ports[index(src)][*out];
+                    let way = self.ways.and(Ways::START, self.leg(first, dst));
+                    stripes::add(&mut stripes, self.between(ports, (first.peer, way), to, probe));
+                }
+                let stripes: Arc<[Stripe]> = stripes.into();
+                let next = number(self.sets.len());
+                let set = *self.numbers.entry(stripes.clone()).or_insert(next);
+                if set == next {
+                    self.sets.push(stripes);
+                }
+                self.known.insert((from, to, only), set);
                 set
             }
         };
-        let mut least = Duration::FOREVER;
-        for between in self.sets[index(set)].clone().iter() {
-            let mut way = Ways::START;
-            if from != src {
-                way = self.ways.and(way, self.leg(&ports[index(src)][0], dst));
-            }
-            if way == Ways::START {
-                way = *between;
-            } else {
-                for hop in self.ways.hops(*between) {
-                    way = self.ways.and(way, hop);
-                }
-            }
-            if to != dst {
-                let back = ports[index(dst)][0].peer_port;
-                way = self.ways.and(way, self.leg(&ports[index(to)][back], dst));
-            }
-            least = least.min(self.time_of(way, size));
+        let stripes = self.sets[index(set)].clone();
+        let ends = (from != src).then(|| self.leg(&ports[index(src)][0], dst));
+        let last = (to != dst).then(|| self.leg(&ports[index(to)][ports[index(dst)][0].peer_port], dst));
+        if ends.is_none() && last.is_none() {
+            return self.striped(&stripes, Self::ports_into(ports, &routing, src, dst), size);
         }
-        least
+        let mut whole = Vec::with_capacity(stripes.len());
+        for Stripe { count, ways } in stripes.iter() {
+            let ways = ways.iter().map(|between| {
+                let inner = self.ways.hops(*between);
+                let hops = ends.into_iter().chain(inner).chain(last);
+                hops.fold(Ways::START, |way, hop| self.ways.and(way, hop))
+            });
+            whole.push(Stripe { count: *count, ways: ways.collect() });
+        }
+        self.striped(&whole, Self::ports_into(ports, &routing, src, dst), size)
     }
 
     /// Returns the time of a flow on a way.
@@ -341,11 +397,17 @@ impl IdealFct {
         way
     }
 
-    /// The shortest ways between two nodes, node by node.
-    fn between(&mut self, ports: &[Vec<PortSpec>], from: u32, to: u32, mut probe: Packet) -> Arc<[Way]> {
+    /// The shortest ways from a node, which a way leads to, to another node, node by node.
+    fn between(
+        &mut self,
+        ports: &[Vec<PortSpec>],
+        (from, way): (u32, Way),
+        to: u32,
+        mut probe: Packet,
+    ) -> Arc<[Way]> {
         probe.set_path(0);
         let routing = self.routing.clone();
-        let mut front: BTreeMap<u32, Vec<Way>> = BTreeMap::from([(from, vec![Ways::START])]);
+        let mut front: BTreeMap<u32, Vec<Way>> = BTreeMap::from([(from, vec![way])]);
         for _ in 0..250 {
             if front.contains_key(&to) {
                 break;
