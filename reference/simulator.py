@@ -260,7 +260,8 @@ class Simulator:
         frame, came_by = queue.data.popleft()
         port.settle_turns(number)
         self.release(node, node.ports[came_by], port, frame)
-        if self.is_picked(port, frame, drops=False):
+        if self.is_picked(port, frame, drops=False) and not frame.is_marked:
+            # A packet counts where it is marked first.
             queue.marked += 1
             return replace(frame, is_marked=True)
         return frame

@@ -271,7 +271,7 @@ def test_the_order_of_ties_moves_no_draw(seed: int) -> None:
     assert packets_by_link({**document, "ties": "relative"}) == packets_by_link(document)
     folding = compare({**document, "ties": "relative"})
     assert (folding["times"], folding["draws"]) == (1, None)
-    assert "hashes flows from host0 to host8 onto 8 ports; with draws = \"shared\"" in folding["obstacle"]
+    assert 'hashes flows from host0 to host8 onto 8 ports; with draws = "shared"' in folding["obstacle"]
     shared = compare({**document, "ties": "relative", "draws": "shared"})
     assert (shared["times"], shared["draws"]) == (8, "shared")
 

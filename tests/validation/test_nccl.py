@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
+from random import Random
 from typing import Any
 
 import pytest
@@ -272,3 +273,87 @@ def test_a_network_file_takes_the_place_of_the_fabric(tmp_path: Path) -> None:
     del document["network"]["servers"]
     with pytest.raises(xoff.InputError, match="servers"):
         one(network=document)
+
+
+NVLINK_GBPS = {"a100": 240.0, "h100": 370.8, "b200": 721.8}
+"""Rate of all NVLinks of a GPU, as NCCL assumes it."""
+PCIE_GBPS = {"a100": 31.5, "h100": 63.0, "b200": 63.0}
+"""Sixteen lanes of PCIe of generation 4 or 5."""
+
+
+def least_us(operation: str, size: int, servers: int, gpus: int, nvlink: float, outside: float) -> float:
+    """Returns the time that the links of the busiest GPU or server need, in µs; rates in GB/s.
+
+    outside: the rate between a server and the network. A switch of NVLink may reduce, and no switch of the network does.
+    """
+    ranks = servers * gpus
+    # Bytes that a GPU must receive or send, whatever the algorithm.
+    part = {"all_gather": ranks - 1, "reduce_scatter": ranks - 1, "all_to_all": ranks - 1}.get(operation, ranks) / ranks
+    into_gpu = nvlink * (gpus > 1) + (outside if servers > 1 else 0)
+    least = size * part / into_gpu
+    if servers > 1:
+        # The data of other servers enters, or the own data leaves.
+        across = {
+            "all_reduce": 2 * (servers - 1) / servers,
+            "all_gather": (servers - 1) / servers,
+            "reduce_scatter": (servers - 1) / servers,
+            "all_to_all": (servers - 1) / servers * gpus,
+            "broadcast": 1.0,
+            "reduce": 1.0,
+        }[operation]
+        least = max(least, size * across / outside)
+    return least / 1e3
+
+
+SHAPES = [(1, 8, 8), (1, 4, 4), (2, 8, 8), (2, 4, 4), (4, 2, 2), (3, 4, 2), (2, 1, 1), (2, 1, 4), (3, 2, 8), (2, 2, 4)]
+CHOICES = {
+    "all_reduce": ["ring", "tree", "nvls", "nvls_tree"],
+    "all_gather": ["ring", "nvls", "pat"],
+    "reduce_scatter": ["ring", "nvls", "pat"],
+    "broadcast": ["ring"],
+    "reduce": ["ring"],
+}
+
+
+@pytest.mark.parametrize("seed", range(80))
+def test_no_collective_is_faster_than_the_links_of_its_gpus(seed: int) -> None:
+    """Random shapes of servers, GPUs, NVLinks, algorithms and protocols."""
+    rng = Random(seed)
+    operation = rng.choice(
+        ["all_reduce", "all_reduce", "all_gather", "reduce_scatter", "all_to_all", "broadcast", "reduce"]
+    )
+    servers, gpus, nics = rng.choice(SHAPES)
+    gpu, nic_gbps = rng.choice(list(NVLINK_GBPS)), rng.choice([100, 400, 800])
+    nvlink = rng.choice([None, None, 100, 1000])
+    algorithm = rng.choice([None, *CHOICES.get(operation, [])])
+    protocol = rng.choice([None, "ll", "ll128", "simple"]) if algorithm in ("ring", "tree") else None
+    more: dict[str, Any] = {} if nvlink is None else {"overrides": {"network.servers.nvlink.rate": f"{nvlink}Gbps"}}
+    try:
+        row = one(
+            operation, "48M", servers=servers, gpus_per_server=gpus, nics=nics, nic_rate=f"{nic_gbps}Gbps", gpu=gpu,
+            algorithm=algorithm, protocol=protocol, **more,
+        )  # fmt: skip
+    except xoff.InputError as error:
+        assert "is not possible" in str(error)
+        return
+    size = 48 * MIB
+    outside = min(nics * nic_gbps / 8, gpus * PCIE_GBPS[gpu])
+    rate = NVLINK_GBPS[gpu] if nvlink is None else nvlink / 8
+    assert row["time_us"] >= least_us(operation, size, servers, gpus, rate, outside)
+
+
+@pytest.mark.parametrize("gbps", [100, 1000])
+def test_nvls_is_as_slow_as_its_nvlink(gbps: int) -> None:
+    """Eight GPUs: each sends its 512 MiB once, and an eighth for its own share; then NVLink is full."""
+    rate = f"{gbps}Gbps"
+    row = one("all_reduce", "512M", servers=1, algorithm="nvls", overrides={"network.servers.nvlink.rate": rate})
+    full_us = 512 * MIB * 9 / 8 / (gbps / 8) / 1e3
+    assert row["time_us"] == pytest.approx(full_us, rel=0.02)
+
+
+def test_a_gpu_with_four_nics_has_one_pcie_link() -> None:
+    """NCCL plans two channels of 24 GB/s on 48 GB/s of PCIe; messages of pairs fill the link of 63 GB/s."""
+    of = {"servers": 2, "gpus_per_server": 1, "nics": 4}
+    for algorithm in ("ring", "tree"):
+        assert 40 < one("all_reduce", "512M", algorithm=algorithm, **of)["busbw_GBps"] < 63
+    assert one("sendrecv", "512M", **of)["busbw_GBps"] == pytest.approx(63, rel=0.02)

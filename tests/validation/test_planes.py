@@ -1,5 +1,7 @@
 """Hosts with a port in each of several planes: twice the bandwidth, and half of it after a failure."""
 
+from itertools import product
+from random import Random
 from typing import Any
 
 import pytest
@@ -134,3 +136,102 @@ def test_a_plane_is_named_in_overrides_faults_and_errors() -> None:
     relays["network"] = {"ndc": {"n": 2, "k": 1, "link": {"rate": "100Gbps", "delay": "1us"}}, "planes": 2}
     with pytest.raises(xoff.InputError, match=r"network\.planes.*relays"):
         xoff.check(relays)
+
+
+LINK_PS_PER_BYTE = {"100Gbps": 80, "50Gbps": 160, "40Gbps": 200}
+
+
+def over(rates: list[str], size_bytes: int, delays: list[str] | None = None, **flow: Any) -> dict[str, Any]:
+    """Two hosts, joined by a switch for each rate."""
+    delays = delays or ["500ns"] * len(rates)
+    names = [f"s{i}" for i in range(len(rates))]
+    nodes = [{"name": name, "kind": "host"} for name in ("a", "b")] + [{"name": s, "kind": "switch"} for s in names]
+    links = [
+        {"a": host, "b": switch, "rate": rate, "delay": delay}
+        for switch, rate, delay in zip(names, rates, delays, strict=True)
+        for host in ("a", "b")
+    ]
+    flows = [{"src": "a", "dst": "b", "size": f"{size_bytes}B", **flow}]
+    return {
+        "network": {"explicit": {"nodes": nodes, "links": links}},
+        "framing": {"payload": "1000B", "header": "48B"},
+        "workload": [{"flows": flows}],
+    }
+
+
+def ideal(scenario: dict[str, Any]) -> int:
+    """Returns the ideal of the only flow, which is the same on the path taken and on the best."""
+    row = xoff.run(scenario).flows.to_pylist()[0]
+    assert row["ideal_fct_ps"] == row["best_path_ideal_fct_ps"]
+    return int(row["ideal_fct_ps"])
+
+
+PATH_PS = 2 * 500_000 + 83_840
+"""Two links of 100 Gb/s and 500 ns, and the second transmission of a packet of 1,048 B."""
+
+
+@pytest.mark.parametrize(
+    ("rates", "expected"),
+    [
+        # 12,500 of 100,000 packets on each port.
+        (["100Gbps"] * 8, 12_500 * 83_840 + PATH_PS),
+        # One port is dead: 14,286 packets on the busiest.
+        (["100Gbps"] * 7, 14_286 * 83_840 + PATH_PS),
+        # A plane at half the rate: seven ports carry 13,334 packets each, and the slow one the 6,662 that are left.
+        (["100Gbps"] * 7 + ["50Gbps"], 13_334 * 83_840 + PATH_PS),
+    ],
+)
+def test_the_ideal_uses_all_ports(rates: list[str], expected: int) -> None:
+    """The closed form of a flow over n ports: 100 MB, eight planes (docs/models/results.md)."""
+    scenario = over(rates, 100_000_000)
+    assert ideal(scenario) == expected
+    # On one port the flow takes longer than its ideal by the ratio of their packets.
+    row = xoff.run(scenario).flows.to_pylist()[0]
+    assert row["slowdown"] == row["fct_ps"] / expected > 6
+
+
+def test_routing_may_leave_one_port() -> None:
+    """A pinned path, a rule for the first port, or a destination with one port."""
+    one = 1_000 * 83_840 + PATH_PS
+    scenario = over(["100Gbps"] * 2, 1_000_000)
+    assert ideal(scenario) == 500 * 83_840 + PATH_PS
+    assert ideal(over(["100Gbps"] * 2, 1_000_000, via=["s1"])) == one
+    assert ideal(scenario | {"host": {"first_hop": "lowest"}}) == one
+    explicit = over(["100Gbps"] * 2, 1_000_000)["network"]["explicit"]
+    for link in explicit["links"]:
+        link["b"] = link["b"] if link["a"] == "a" else "s0"
+    explicit["links"][3] = {"a": "s1", "b": "s0", "rate": "100Gbps", "delay": "500ns"}
+    explicit["links"].append({"a": "a", "b": "s0", "rate": "100Gbps", "delay": "500ns"})
+    assert ideal(scenario | {"network": {"explicit": explicit}}) == one
+
+
+def time_of(packets: list[int], rate: str, delay_ps: int) -> int:
+    """Returns the arrival of the last of some packets over two equal links, store and forward."""
+    first = second = 0
+    for packet_bytes in packets:
+        first += packet_bytes * LINK_PS_PER_BYTE[rate]
+        second = max(second, first + delay_ps) + packet_bytes * LINK_PS_PER_BYTE[rate]
+    return second + delay_ps
+
+
+@pytest.mark.parametrize("seed", range(60))
+def test_the_ideal_is_the_best_split_of_the_packets(seed: int) -> None:
+    """All splits of a few packets over two or three ports, of which the ports send full packets before the last."""
+    rng = Random(seed)
+    count = rng.choice([2, 2, 3])
+    rates = [rng.choice(list(LINK_PS_PER_BYTE)) for _ in range(count)]
+    delays_ns = [rng.choice([10, 500, 900]) for _ in range(count)]
+    if rng.random() < 0.3:
+        rates, delays_ns = rates[:1] * count, delays_ns[:1] * count
+    packets, last = rng.randint(1, 9), rng.choice([1, 16, 500, 1000])
+    best = min(
+        max(
+            time_of([1048] * full + ([max(64, last + 48)] if port == owner else []), rate, 1000 * delay)
+            for port, (full, rate, delay) in enumerate(zip(split, rates, delays_ns, strict=True))
+            if full or port == owner
+        )
+        for split in product(range(packets), repeat=count)
+        if sum(split) == packets - 1
+        for owner in range(count)
+    )
+    assert ideal(over(rates, (packets - 1) * 1000 + last, [f"{delay}ns" for delay in delays_ns])) == best

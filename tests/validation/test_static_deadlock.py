@@ -143,7 +143,9 @@ def draw_faults(rng: Random) -> dict[str, Any]:
     while len(links) < 2 or rng.random() < 0.2:
         links.append((rng.randrange(leaves), rng.randrange(spines)))
     lasting = {"duration": rng.choice(["30us", "400us"])} if rng.random() < 0.3 else {}
-    faults = [down(*link, at=rng.choice(["1us", "1us", "60us"]), **(lasting if at else {})) for at, link in enumerate(links)]
+    faults = [
+        down(*link, at=rng.choice(["1us", "1us", "60us"]), **(lasting if at else {})) for at, link in enumerate(links)
+    ]
     scenario = faulty(leaves, spines, faults, until="6ms")
     to = {order[0]: order[1], order[1]: order[0], order[2]: order[3], order[3]: order[2]}
     flows = [{"src": 4 * leaf + host, "dst": 4 * to[leaf] + host, "size": "4MB"} for leaf in to for host in range(4)]

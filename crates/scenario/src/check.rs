@@ -132,7 +132,9 @@ struct Closing {
 /// A flow for each step of a circle, which makes a link wait for the next; no flow if only several epochs of routes close
 /// the circle.
 fn closing_flows(traffic: &Traffic<'_>, cycle: &Cycle) -> Vec<Closing> {
-    let (Cycle { links: cycle, witnesses, .. }, Some(since)) = (cycle, cycle.since) else { return Vec::new() };
+    let (Cycle { links: cycle, witnesses, .. }, Some(since)) = (cycle, cycle.since) else {
+        return Vec::new();
+    };
     let name = |n: u32| traffic.topology.nodes[index(n)].name.clone();
     let mut list: Vec<Closing> = Vec::new();
     for (i, witness) in witnesses.iter().enumerate() {

@@ -391,12 +391,8 @@ impl<'a> Traffic<'a> {
             ways.lead_to(*destination);
             set_of.fill(u32::MAX);
             let mut visited: HashSet<(u32, u8, usize)> = HashSet::new();
-            let mut stack: Vec<(u32, u8, usize, u32)> = sources
-                .iter()
-                .copied()
-                .filter(|s| ways.reach(*s))
-                .map(|s| (s, class, 0, s))
-                .collect();
+            let mut stack: Vec<(u32, u8, usize, u32)> =
+                sources.iter().copied().filter(|s| ways.reach(*s)).map(|s| (s, class, 0, s)).collect();
             visited.extend(stack.iter().map(|s| (s.0, s.1, s.2)));
             while let Some((at, class, since, from)) = stack.pop() {
                 let witness = Witness { from, to: *destination, path: 0 };

@@ -61,6 +61,8 @@ pub struct Costs {
     pub network: Duration,
     /// Time of the sending rank's proxy for a message on the network. An occupancy: messages take turns.
     pub proxy: Duration,
+    /// Rate at which the PCIe link of the sending rank hands messages to faster NICs. An occupancy.
+    pub pcie: Option<Rate>,
     /// Messages of a connection that are posted and not acknowledged, at most.
     pub slots: u16,
 }

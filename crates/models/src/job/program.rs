@@ -330,8 +330,10 @@ impl Program {
 
     /// The proxy posts a message that has a slot.
     fn pass_proxy(&mut self, costs: Costs, message: Handover, effects: &mut Effects) {
+        let bytes = self.outgoing(message.id.number, message.id.place).bytes;
+        let on_pcie = costs.pcie.map_or(Duration::ZERO, |rate| rate.time(bytes));
         let Some(handovers) = &mut self.handovers else { return };
-        let at = handovers.post(costs.proxy, effects.now);
+        let at = handovers.post(costs.proxy.max(on_pcie), effects.now);
         handovers.delay(Delay::Proxy, Handover { at, ..message });
         effects.push(Effect::Call(token::HANDOVER, self.of, at, Delay::Proxy as u32));
     }

@@ -132,7 +132,7 @@ struct Marker {
     drops: bool,
 }
 
-/// Packets marked, by whichever mechanism, which the node counts.
+/// Packets marked, by whichever mechanism, which the node counts. A packet counts where it is marked first.
 pub const MARKED: Count = Count::number("marked", "packets marked");
 
 impl Install for Ecn {

@@ -2,8 +2,8 @@
 //!
 //! NCCL lists speeds of a channel and searches the number of channels with the greatest product of both. A
 //! channel of speed s takes s from each link of its way: NIC, PCIe, and NVLink of each GPU that the channel
-//! leaves. For equal GPUs at an NVSwitch the number is min(NICs ⌊min(nic / ⌊s⌋, pcie / s)⌋, ⌊nvlink / s⌋,
-//! 32).
+//! leaves. For equal GPUs at an NVSwitch the number is min(NICs ⌊min(nic / ⌊s⌋, pcie / s)⌋, GPUs ⌊pcie / s⌋,
+//! ⌊nvlink / s⌋, 32): a GPU with several NICs reaches all of them by its own PCIe link.
 //! Source: NCCL 2.30.7, `graph/search.cc` (`ncclTopoCompute`, `ncclTopoDupChannels`), `graph/connect.cc`
 //! (`ncclTopoPostset`), `transport/nvls.cc` (`ncclNvlsTuning`).
 
@@ -100,7 +100,9 @@ fn at_nics(servers: &Servers, speed: f64) -> u32 {
     }
     // NCCL counts the rate of a NIC in whole GB/s of the speed.
     let by_rate = if speed < 1.0 { f64::from(MAX_CHANNELS) } else { servers.nic / speed.floor() };
-    servers.nics * (by_rate.min(pcie / speed) + EPSILON) as u32
+    let by_pcie = pcie / speed;
+    let at_gpus = servers.gpus * (by_pcie + EPSILON) as u32;
+    (servers.nics * (by_rate.min(by_pcie) + EPSILON) as u32).min(at_gpus)
 }
 
 /// Returns the most channels of a ring of this speed.

@@ -83,6 +83,17 @@ impl Gpu {
         }
     }
 
+    /// Returns the rate of the GPU's PCIe link in one direction, in GB/s: 16 lanes of generation 3, 4, 5 or 6. NCCL plans with
+    /// less ([`Gpu::pcie`]), but no byte between a GPU and the network can be faster.
+    pub const fn pcie_link(self) -> f64 {
+        match self {
+            Self::V100 => 15.75,
+            Self::A100 | Self::A800 => 31.5,
+            Self::B300 => 121.0,
+            Self::H100 | Self::H800 | Self::H200 | Self::H20 | Self::B200 | Self::Rtx5090 => 63.0,
+        }
+    }
+
     /// True for an NVSwitch that reduces and multicasts (NVLS).
     pub(super) fn has_nvls(self) -> bool {
         self.generation() >= Generation::Hopper && self.nvlink() > 0.0

@@ -4,11 +4,10 @@ use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
 
 use xoff_engine::LinkSpec;
-use xoff_units::{Rate, index, number};
+use xoff_units::{index, number};
 
 use crate::endpoint::nvlink::{End, NvLink};
 use crate::flow::MessageLog;
-use crate::nccl;
 use crate::topology::PortSpec;
 use crate::workload::NvLinkPlan;
 
@@ -27,9 +26,7 @@ impl NvLinks {
     /// Builds the queues of a plan at nodes with these ports.
     pub fn new(plan: &NvLinkPlan, ports: &[Vec<PortSpec>]) -> Self {
         let Some(servers) = plan.servers else { return Self::default() };
-        let of_one = nccl::Servers::new(1, servers.gpus, servers.gpus, 1.0, servers.gpu);
-        let nvls = Rate((nccl::Tuning::new(of_one).nvls_bus() * 8e9) as u64).max(Rate(1_000_000_000));
-        let new = || NvLink::new(servers.gpus_of_host(), servers.nvlink, nvls, servers.latency);
+        let new = || NvLink::new(servers.gpus_of_host(), servers.nvlink, servers.nvls(), servers.latency);
         let mut nodes: HashMap<u32, NvLink> = HashMap::new();
         let mut outputs: BTreeMap<(u32, u32), (u32, u32)> = BTreeMap::new();
         let mut ends: HashMap<u32, (u32, u32)> = HashMap::new();

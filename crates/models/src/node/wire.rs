@@ -92,7 +92,8 @@ impl Node {
             self.mechanisms.each(Watches::DEQUEUE, &self.core, &mut self.effects, |m, core, fx| {
                 m.on_dequeue(&event, core, fx);
             });
-            if self.effects.take_mark() {
+            // A packet that was marked before, by another part or switch, counts once.
+            if self.effects.take_mark() && !packet.has(Packet::CE) {
                 packet.set(Packet::CE);
                 self.counts.marked += 1;
                 self.core.ports[port].queues[queue].marked += 1;

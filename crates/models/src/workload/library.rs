@@ -5,7 +5,7 @@
 
 use std::collections::HashSet;
 
-use xoff_units::{Duration, index, number};
+use xoff_units::{Duration, Rate, index, number};
 
 use super::builder::{Making, Problem};
 use super::host::Host;
@@ -168,6 +168,8 @@ impl Making<'_> {
                 proxy: params.net_overhead,
                 own_nvlink: servers.latency,
                 own: self.own_time(),
+                nvls_over_nvlink: servers.nvls().real() / servers.nvlink.real(),
+                pcie: (servers.gpu.pcie_link() < rate).then(|| Rate((servers.gpu.pcie_link() * 8e9) as u64)),
                 ..Options::default()
             },
             is_before_2_23,

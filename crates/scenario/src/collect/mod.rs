@@ -363,7 +363,11 @@ impl Collector {
     /// Returns the start of the traffic; zero without traffic.
     pub fn first_start(cp: &Checkpoint<'_, Node>) -> Moment {
         let endpoints = (0..cp.nodes()).filter_map(|id| cp.node(id).endpoint.as_ref());
-        endpoints.map(|endpoint| endpoint.first_start()).min().filter(|at| *at < Moment::NEVER).unwrap_or_default()
+        endpoints
+            .map(|endpoint| endpoint.first_start())
+            .min()
+            .filter(|at| *at < Moment::NEVER)
+            .unwrap_or_default()
     }
 
     /// Returns the progress of flows.

@@ -31,8 +31,10 @@ pub(super) fn tells_apart(runner: &Runner, group: &Symmetry) -> Option<Reason> {
 fn hashed(runner: &Runner, group: &Symmetry) -> Option<Reason> {
     let Runner { topology, ports, plan, settings, .. } = runner;
     let ends = plan.ends(topology.nodes.len());
-    let routes = shortest(topology, plan.paths.clone(), &settings.first_hop, settings.seed, |node| ends[node]);
-    let unpinned = plan.listed().filter(|(src, flow)| group.is_representative(*src) && flow.path < Paths::FIRST);
+    let routes =
+        shortest(topology, plan.paths.clone(), &settings.first_hop, settings.seed, |node| ends[node]);
+    let unpinned =
+        plan.listed().filter(|(src, flow)| group.is_representative(*src) && flow.path < Paths::FIRST);
     for (src, flow) in unpinned {
         for (from, to) in [(src, flow.dst), (flow.dst, src)] {
             let mut at = from;

@@ -83,7 +83,8 @@ impl IdealFct {
         let suffices = |within: Duration| {
             let alone = |stripe: &Stripe| carries(&stripe.ways, 0, within).unwrap_or_default();
             let all: u64 = stripes.iter().map(|stripe| stripe.count * alone(stripe)).sum();
-            let with_last = |stripe: &Stripe| Some(all - alone(stripe) + carries(&stripe.ways, last, within)?);
+            let with_last =
+                |stripe: &Stripe| Some(all - alone(stripe) + carries(&stripe.ways, last, within)?);
             stripes.iter().filter_map(with_last).max().is_some_and(|carried| carried >= full)
         };
         Duration(one.ps() - most(one.ps(), |less| suffices(Duration(one.ps() - less))))

@@ -53,7 +53,11 @@ impl Row for Queue {
             },
             Column { name: "packets", meaning: "Packets sent from the queue.", data: number(|q| q.packets) },
             Column { name: "bytes", meaning: "Bytes sent from the queue.", data: number(|q| q.bytes) },
-            Column { name: "marked", meaning: "Packets marked in the queue.", data: number(|q| q.marked) },
+            Column {
+                name: "marked",
+                meaning: "Packets marked in the queue that no queue before had marked.",
+                data: number(|q| q.marked),
+            },
             Column { name: "dropped", meaning: "Packets dropped at the queue.", data: number(|q| q.dropped) },
         ]
     }

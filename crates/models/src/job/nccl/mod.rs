@@ -55,6 +55,10 @@ pub struct Options {
     pub own_nvlink: Duration,
     /// Time of the network itself for the shortest message between neighbours.
     pub own: Duration,
+    /// Rate of NVLS over the rate of NVLink of a GPU.
+    pub nvls_over_nvlink: f64,
+    /// Rate of a GPU's PCIe link, if its NICs are faster.
+    pub pcie: Option<Rate>,
 }
 
 impl Default for Options {
@@ -74,6 +78,8 @@ impl Default for Options {
             proxy: None,
             own_nvlink: Duration::ZERO,
             own: Duration::ZERO,
+            nvls_over_nvlink: 0.0,
+            pcie: None,
         }
     }
 }
@@ -232,6 +238,7 @@ impl Options {
             nvlink: nvlink.saturating_sub(self.own_nvlink),
             network: network.saturating_sub(self.own),
             proxy: proxy / if self.splits { u64::from(self.qps.max(1)) } else { 1 },
+            pcie: self.pcie,
             slots: if self.splits { slots } else { slots.div_ceil(self.qps.max(1)) }.max(1),
         }
     }
@@ -280,9 +287,14 @@ pub fn plan(
         Algorithm::Ring => ring::add(&mut draft, &tuning, known, choice, &chunks, bytes),
         Algorithm::Tree => tree::add(&mut draft, &tuning, choice, &chunks, bytes),
         Algorithm::NvlsTree => {
-            tree::add_nvls(&mut draft, tuning.graphs().nvls.channels, choice, &chunks, bytes);
+            let heads = tuning.graphs().nvls.channels;
+            let load = nvls::load(known, team.ranks(), heads, options.nvls_over_nvlink);
+            tree::add_nvls(&mut draft, (heads, load), choice, &chunks, bytes);
         }
-        Algorithm::Nvls => nvls::add(&mut draft, known, choice, &chunks, bytes),
+        Algorithm::Nvls => {
+            let load = nvls::load(known, team.ranks(), team.gpus(), options.nvls_over_nvlink);
+            nvls::add(&mut draft, (known, load), choice, &chunks, bytes);
+        }
         Algorithm::Pat => pat::add(&mut draft, known, choice, &chunks, bytes),
     }
     let (ranks, slices) = (index(team.ranks()), (chunks.chunk / chunks.slice) as usize);

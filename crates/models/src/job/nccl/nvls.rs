@@ -2,12 +2,23 @@
 //!
 //! A head is a GPU for whose share the switch reduces, and whose result the switch multicasts. The switch
 //! needs the data of all GPUs: an empty message from each GPU tells a head that the GPU has begun. An empty
-//! message from each head tells a GPU that all of the head's share has come. Source: NCCL 2.30.7,
-//! `transport/nvls.cc`, `all_reduce.h`.
+//! message from each head tells a GPU that all of the head's share has come.
+//!
+//! NVLink bounds NVLS. For each byte that h heads reduce, a GPU sends h bytes to the switch; for each byte that they
+//! multicast, it receives h bytes; and an all-reduce adds a byte for its own head. A head's data rate is thus at most
+//! the NVLink rate over h, or over h + 1 for an all-reduce, whatever NCCL predicts. Source: NCCL 2.30.7,
+//! `transport/nvls.cc`, `all_reduce.h`; `graph/search.cc` counts h + 1 as well.
 
 use super::super::piece::Way;
 use super::team::{Draft, bus, part, pieces};
 use crate::nccl::{Choice, Chunks, Operation};
+
+/// Returns the load of the pipes of NVLS for a byte of data: as NCCL counts the bus bandwidth, and at least the load of
+/// NVLink, of which the pipes have `nvls_over_nvlink` times the rate.
+pub fn load(operation: Operation, ranks: u32, heads: u32, nvls_over_nvlink: f64) -> f64 {
+    let on_nvlink = heads + u32::from(operation == Operation::AllReduce);
+    bus(operation, ranks).max(f64::from(on_nvlink) * nvls_over_nvlink)
+}
 
 /// Adds the messages by which each head of a server knows that all GPUs have begun; returns these messages for
 /// each rank.
@@ -40,17 +51,22 @@ pub fn done(draft: &mut Draft<'_>, last: &[Vec<usize>]) {
 }
 
 /// Adds the messages of an operation of `bytes` in one server.
-pub fn add(draft: &mut Draft<'_>, operation: Operation, choice: Choice, chunks: &Chunks, bytes: u64) {
+pub fn add(
+    draft: &mut Draft<'_>,
+    (operation, load): (Operation, f64),
+    choice: Choice,
+    chunks: &Chunks,
+    bytes: u64,
+) {
     let heads = draft.team.gpus();
     let ready = ready(draft, heads);
-    let share = bus(operation, draft.team.ranks());
     let mut last: Vec<Vec<usize>> = vec![Vec::new(); heads as usize];
     for block in 0..choice.channels {
         let own = part(bytes, choice.channels, block);
         for head in 0..heads {
             let rank = draft.team.rank(0, head);
             for data in pieces(part(own, heads, head), chunks.chunk) {
-                let charged = (data as f64 * share) as u64;
+                let charged = (data as f64 * load) as u64;
                 let mut before = ready[rank as usize].clone();
                 if operation != Operation::AllGather {
                     before = vec![draft.add((block, 0), (rank, rank), Way::Reduce, charged, before)];

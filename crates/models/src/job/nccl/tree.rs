@@ -8,7 +8,7 @@
 //! `ncclGetDtree`), `graph/connect.cc` (`connectTrees`, `connectNvls`).
 
 use super::super::piece::Way;
-use super::team::{Draft, Team, bus, part, pieces};
+use super::team::{Draft, Team, part, pieces};
 use crate::nccl::{Choice, Chunks, Tuning};
 
 /// A tree between servers.
@@ -146,10 +146,15 @@ impl Chain<'_> {
 }
 
 /// Adds the messages of an all-reduce with NVLS in each server, and with trees between equal heads of servers.
-pub fn add_nvls(draft: &mut Draft<'_>, heads: u32, choice: Choice, chunks: &Chunks, bytes: u64) {
+pub fn add_nvls(
+    draft: &mut Draft<'_>,
+    (heads, load): (u32, f64),
+    choice: Choice,
+    chunks: &Chunks,
+    bytes: u64,
+) {
     let team = draft.team;
     let trees = [0, 1].map(|which| Servers::new(team.servers(), which));
-    let share = bus(crate::nccl::Operation::AllReduce, team.ranks());
     let ready = super::nvls::ready(draft, heads);
     let mut last: Vec<Vec<usize>> = vec![Vec::new(); team.ranks() as usize];
     for block in 0..choice.channels {
@@ -161,7 +166,7 @@ pub fn add_nvls(draft: &mut Draft<'_>, heads: u32, choice: Choice, chunks: &Chun
                 if heads == team.nics { team.beside(server, nic) } else { head }
             };
             for data in pieces(part(own, heads, head), chunks.chunk) {
-                let charged = (data as f64 * share) as u64;
+                let charged = (data as f64 * load) as u64;
                 let ranks: Vec<u32> = (0..team.servers()).map(|s| team.rank(s, gpu(s))).collect();
                 let one = Heads { tree, ranks: &ranks, nic, block, ready: &ready };
                 one.add(draft, chunks.wire(data), charged, &mut last);
