@@ -33,8 +33,8 @@ def marked(result: xoff.Result) -> Counter[tuple[str, int]]:
 def leaving_more(result: xoff.Result, class_of: dict[int, int], classes: set[int]) -> Counter[tuple[str, int]]:
     """Departures of packets of the classes that leave more than the threshold at their port, counting any class.
 
-    Only packets that arrived at a node count, because hosts have no queue of arrived packets. A packet counts at the first
-    node.
+    Only packets that arrived at a node count, because hosts have no queue of arrived packets. A packet counts at the
+    first node.
     """
     known: set[tuple[int, int]] = set()
     rows = events(result)
