@@ -82,7 +82,7 @@ def command(
         display.out.print(f"[yellow]warning[/yellow] {escape(warning['path'])}: {escape(warning['message'])}")
     if found.get("possible") is False:
         display.out.print(
-            "No cyclic buffer dependency on the routes of these flows, before and after faults: no deadlock is possible."
+            "No cyclic buffer dependency on the routes of these flows, also after faults: no deadlock is possible."
         )
     if deadlock is not None and scenario:
         display.out.print(f"A scenario with the cyclic buffer dependency: [b]{escape(str(deadlock))}[/b]")

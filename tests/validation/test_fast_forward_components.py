@@ -250,7 +250,7 @@ def serve(rng: Random) -> dict[str, Any]:
         "lengths": {"input": rng.choice([200, 740]), "output": rng.choice([1, 1, 8])},
         "aggregated": {"instances": max(1, instances), "tensor": tensor, "chunk": rng.choice([61, 100])},
     }
-    transport = rng.choice([{"ndp": {}}, {"go_back_n": {}}, {"selective": {}}, {"irn": {}}])
+    transport: dict[str, Any] = {rng.choice(["ndp", "go_back_n", "selective", "irn"]): {}}
     shape = {"leaves": leaves, "spines": rng.choice([1, 2]), "hosts_per_leaf": per_leaf, "link": link}
     return {
         "seed": rng.randrange(100),

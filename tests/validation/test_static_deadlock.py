@@ -126,7 +126,7 @@ def test_routes_after_faults_deadlock_as_warned() -> None:
 
 
 def test_packets_that_meet_a_change_of_routes_are_warned_of() -> None:
-    """No routes of one time form a cycle. A packet that spine 0 sent around the fault meets the routes after the repair."""
+    """No routes of one time form a cycle. A packet that spine 0 sent around the fault meets the repaired routes."""
     assert cycles(faulty(4, 2, [down(0, 0)])) == []
     check = xoff.check(faulty(4, 2, [down(0, 0, duration="200us")]))
     assert "packets that meet a change of routes form a cyclic" in check["warnings"][-1]["message"]
@@ -136,15 +136,17 @@ def test_packets_that_meet_a_change_of_routes_are_warned_of() -> None:
 
 
 def draw_faults(rng: Random) -> dict[str, Any]:
-    """Draws faults of links at different times, and flows between leaves: every second draw, two faults on paths of flows."""
+    """Draws faults of links at different times, and flows between leaves: in half of the draws on their paths."""
     leaves, spines = rng.choice([(4, 2), (4, 2), (4, 3)])
     order = rng.sample(range(leaves), leaves)
     links = [(order[0], 0), (order[1], 1)] if rng.random() < 0.5 else []
     while len(links) < 2 or rng.random() < 0.2:
         links.append((rng.randrange(leaves), rng.randrange(spines)))
     lasting = {"duration": rng.choice(["30us", "400us"])} if rng.random() < 0.3 else {}
+    starts = [rng.choice(["1us", "1us", "60us"]) for _ in links]
     faults = [
-        down(*link, at=rng.choice(["1us", "1us", "60us"]), **(lasting if at else {})) for at, link in enumerate(links)
+        down(leaf, spine, at=at, **(lasting if n else {}))
+        for n, ((leaf, spine), at) in enumerate(zip(links, starts, strict=True))
     ]
     scenario = faulty(leaves, spines, faults, until="6ms")
     to = {order[0]: order[1], order[1]: order[0], order[2]: order[3], order[3]: order[2]}
