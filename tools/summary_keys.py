@@ -195,7 +195,7 @@ SUMMARY: dict[str, tuple[str, dict[str, tuple[str, str]]]] = {
             ),
             "draws": (
                 "str | None",
-                "`shared` if equal servers share random draws (`draws`); null if flows and switches draw for themselves.",
+                "`shared` if equal servers share random draws (`draws`), null otherwise.",
             ),
             "obstacle": ("str | None", "Reason against folding; null for a folded run."),
         },

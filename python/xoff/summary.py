@@ -396,7 +396,7 @@ class Folding(TypedDict):
     """
 
     draws: str | None
-    """`shared` if equal servers share random draws (`draws`); null if flows and switches draw for themselves."""
+    """`shared` if equal servers share random draws (`draws`), null otherwise."""
 
     obstacle: str | None
     """Reason against folding; null for a folded run."""

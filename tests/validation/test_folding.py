@@ -261,7 +261,7 @@ SHIFT: Document = {
 
 def packets_by_link(document: Document) -> list[Any]:
     links = xoff.run(document, fold=False).table("links")
-    return links.select(["node", "port", "data_packets"]).to_pylist()
+    return list(links.select(["node", "port", "data_packets"]).to_pylist())
 
 
 @pytest.mark.parametrize("seed", range(4))
