@@ -99,12 +99,13 @@ def command(
 def costs_in_words(costs: Estimate) -> str:
     """Returns the estimated costs of a run in words."""
     if costs.packet_hops is None or costs.cpu_seconds is None or costs.memory_bytes is None:
-        return f"estimate: nothing was delivered in {costs.sampled_cpu_seconds:.1f} CPU-seconds"
+        return f"not estimated: {costs.reason}"
     what = f"{formatting.count(costs.packet_hops)} packet-hops, {costs.cpu_seconds:,.1f} CPU-seconds, "
-    what += formatting.size(costs.memory_bytes)
+    memory = formatting.size(costs.memory_bytes)
     if costs.share == 1.0:
-        return f"measured, as the run ended within the sample: {what}"
-    return f"estimate: {what} (a sample of {costs.sampled_cpu_seconds:.1f} CPU-seconds finished {costs.share:.1%})"
+        return f"measured, as the run ended within the sample: {what}{memory}"
+    sample = f"a sample of {costs.sampled_cpu_seconds:.1f} CPU-seconds finished {costs.share:.1%}"
+    return f"estimate: {what}at least {memory} with --out ({sample})"
 
 
 def _is_study(file: Path) -> bool:

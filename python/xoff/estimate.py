@@ -4,9 +4,11 @@ The packet-hops of a run without losses follow from flows and paths. The first p
 costs are divided by the share of the run that is done: the share of packet-hops, where a flow or connection that ends
 counts as `_HOPS_OF_A_FLOW` further ones. Where packet-hops are unknown (serving, `until`) the share is that of the
 delivered payload, the requests or the time. What the run spends before its first event (building the network and the
-flows) is counted once. Example: a sample of two seconds, after a second of building, finishes 10 % of an
+flows) is counted once. The sample makes the rows of all tables, as ``xoff run --out`` does: a folded run keeps them in
+memory until its end, so they can need ten times the memory of the simulation. Example: a sample of two seconds, after a second of building, finishes 10 % of an
 all-to-all. The estimate is 1 + 2 / 0.1 = 21 CPU-seconds. A run that ends within the sample is measured, not estimated.
 The estimate is too high where a job repeats only after the sample, since repeating traffic is fast-forwarded later on.
+Serving is not estimated if no request ends within the sample.
 """
 
 from __future__ import annotations
@@ -38,10 +40,12 @@ class Estimate:
     """Data packets times links, with fast-forwarded packets; None before anything was delivered."""
     cpu_seconds: float | None
     memory_bytes: int | None
-    """Peak memory of the process, with the rows of tables that a run without ``--out`` discards left out."""
+    """Peak memory of the process with ``--out``, at least: rows that are kept until the end are counted as they are now."""
     sampled_cpu_seconds: float
     share: float
     """The share of the run in the sample; 1.0: the run ended, and the costs are measured."""
+    reason: str | None = None
+    """Why there is no estimate; None with an estimate."""
 
     def to_dict(self) -> dict[str, Any]:
         """Returns the estimate with the keys of ``xoff check --estimate --json``."""
@@ -53,8 +57,8 @@ class _EnoughError(Exception):
 
 
 class _Sample:
-    def __init__(self, seconds: float, packet_hops: int | None) -> None:
-        self._seconds, self._packet_hops = seconds, packet_hops
+    def __init__(self, seconds: float, packet_hops: int | None, *, serves: bool) -> None:
+        self._seconds, self._packet_hops, self._serves = seconds, packet_hops, serves
         self._began = time.process_time()
         self._memory = _memory()
         self.build_seconds: float | None = None
@@ -84,7 +88,9 @@ class _Sample:
     def estimate(self) -> Estimate:
         built, last, share = self.build_seconds, self.last, self.share()
         if built is None or last is None or share <= 0:
-            return Estimate(None, None, None, round(self.seconds, 2), 0.0)
+            what = "serving finished no request" if self._serves else "nothing was delivered"
+            reason = f"{what} in {self.seconds:.1f} CPU-seconds"
+            return Estimate(None, None, None, round(self.seconds, 2), 0.0, reason)
         grown = max(0, _memory() - self._built_memory)
         return Estimate(
             packet_hops=self._packet_hops or round(last.data_packet_hops / share),
@@ -111,9 +117,10 @@ def estimate(prepared: Prepared, packet_hops: int | None, *, seconds: float = SA
     Raises `InputError` for a scenario that is not valid, and `AuditError` for a run that ends in the sample without a
     result.
     """
-    sample = _Sample(seconds, packet_hops)
+    serves = any("serving" in workload for workload in prepared.document.get("workload", ()))
+    sample = _Sample(seconds, packet_hops, serves=serves)
     with suppress(_EnoughError):
-        result = run_prepared(prepared, keep=(), progress=sample.report)
+        result = run_prepared(prepared, keep=("flows",), progress=sample.report)
         performance = result.summary["performance"]
         cpu = performance["cpu_seconds"] + performance["build_cpu_seconds"]
         return Estimate(performance["data_packet_hops"], round(cpu, 2), _memory(), round(cpu, 2), 1.0)

@@ -229,7 +229,7 @@ def run_prepared(
     """Simulates a scenario that `prepare` returned; other arguments as for `run`.
 
     keep: the tables to write into the directory; None: all recorded tables and the inputs. Without a directory, None
-        keeps all tables in the result, and any other value discards all rows during the run.
+        keeps all tables in the result, tables are made and discarded during the run, and an empty value makes no rows.
     poll: called ten times a second from the start on; an exception from the callback stops the run.
     stops: asked ten times a second; a true answer ends the run. What is complete then goes to a directory with ``.cut``
         appended to the name, and `CutError` is raised.
@@ -259,7 +259,7 @@ def run_prepared(
             )
 
     if out is None:
-        output = simulate(None if keep is None else lambda _name, _rows: None, rows=keep is None)
+        output = simulate(None if keep is None else lambda _name, _rows: None, rows=keep is None or bool(keep))
         if keep is not None:
             return _audited(Result(prepared.document, json.loads(output.summary), {}))
         readers = {name: _reader(output, name) for name in output.tables if prepared.records(name)}

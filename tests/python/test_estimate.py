@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import subprocess
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -10,10 +12,11 @@ import pytest
 from typer.testing import CliRunner
 
 import xoff
+from patience import PATIENCE_SECONDS
 from small import TOML
 from xoff import check_command
 from xoff.cli import app
-from xoff.estimate import estimate
+from xoff.estimate import _Sample, estimate
 from xoff.running import prepare
 
 LINK = {"rate": "100Gbps", "delay": "1us"}
@@ -79,4 +82,47 @@ def test_a_sample_that_finishes_nothing_has_no_estimate(monkeypatch: pytest.Monk
     scenario = {"switch": PFC, **JOBS["websearch"]}
     found = estimate(prepare(scenario), None, seconds=0.0)
     assert (found.packet_hops, found.cpu_seconds, found.memory_bytes, found.share) == (None, None, None, 0.0)
-    assert "nothing was delivered in" in check_command.costs_in_words(found)
+    assert "not estimated: nothing was delivered in" in check_command.costs_in_words(found)
+
+
+@pytest.mark.parametrize(("serves", "what"), [(True, "serving finished no request"), (False, "nothing was delivered")])
+def test_a_sample_without_an_end_says_what_was_missing(*, serves: bool, what: str) -> None:
+    found = _Sample(0.0, None, serves=serves).estimate()
+    assert check_command.costs_in_words(found) == f"not estimated: {what} in 0.0 CPU-seconds"
+
+
+FOLDED: dict[str, Any] = {
+    "ties": "relative",
+    "network": {
+        "servers": {"gpus": 8},
+        "rail": {"servers": 8, "gpus_per_server": 8, "rail": {"rate": "400Gbps", "delay": "500ns"}},
+    },
+    "framing": {"payload": "4096B"},
+    "switch": PFC,
+    "workload": [{"collective": {"operation": "all_reduce", "size": "1GB", "library": "nccl", "algorithm": "ring"}}],
+}
+_PEAK = """
+import json, sys, xoff
+from xoff.estimate import estimate
+from xoff.running import prepare
+scenario = json.loads(sys.argv[1])
+if sys.argv[2]:
+    print(xoff.run(scenario, out=sys.argv[2]).summary["performance"]["peak_rss_bytes"])
+else:
+    print(estimate(prepare(scenario), xoff.check(scenario)["workload"]["packet_hops"], seconds=0.3).memory_bytes)
+"""
+
+
+def test_an_estimate_counts_the_rows_that_a_folded_run_keeps(tmp_path: Path) -> None:
+    """Processes of their own: the peak memory of a process never falls."""
+    peaks = [
+        int(
+            subprocess.run(
+                [sys.executable, "-c", _PEAK, json.dumps(FOLDED), out],
+                capture_output=True, text=True, timeout=PATIENCE_SECONDS, check=True,
+            ).stdout
+        )
+        for out in ("", str(tmp_path / "run"))
+    ]  # fmt: skip
+    assert peaks[1] > 140e6
+    assert peaks[1] / 2 < peaks[0] < 2.5 * peaks[1]
