@@ -141,7 +141,7 @@ def test_what_is_lost_is_said(imported: Import) -> None:
     text = messages(said)
     assert "the network is not in the file" in text
     assert "LogGOPS" in text
-    assert "gets the first unmatched message of the file" in text
+    assert "gets the message that arrives first" in text
     assert "network interfaces beyond the first" in text
     assert (said["flows"], said["bytes"]) == (2, 2_000_000)
 

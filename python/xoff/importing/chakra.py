@@ -31,6 +31,7 @@ from typing import Any
 from xoff._core import InputError
 from xoff.importing.document import MAX_OPERATIONS, MAX_STAR, Imported, Job, Operation, Table, Value
 from xoff.importing.goal import DELAY, RATE
+from xoff.importing.matching import matched
 from xoff.importing.notes import Notes
 from xoff.importing.source import MAX_JOB_BYTES, MAX_MESSAGE, MAX_NS, Source, read_bytes, shown
 
@@ -116,6 +117,7 @@ def convert(
             job.groups[f"g{number}"] = members
     if (lone := next((one for one in job.operations if one.group and one.group not in job.groups), None)) is not None:
         raise InputError(f"{paths[lone.rank or 0]}: {lone.name}: the group has no other rank")
+    job.operations, _ = matched(job.operations, job.groups, lambda one: _place(paths, one))
     text = f"the network is not in the files: a star of {len(paths):,} hosts at {RATE} with {DELAY} a link"
     notes.add(Source(paths[0], b""), (), text)
     tables = [
@@ -127,12 +129,13 @@ def convert(
         raise InputError(f"{paths[0]}: the traces have no nodes")
     found = Imported(f"Chakra traces of {len(paths):,} ranks", "job", tables=tables, job=job, notes=notes)
 
-    def place(_: int, row: int) -> str:
-        one = job.operations[row]
-        return f"{paths[one.rank or 0]}: node {one.where}"
-
-    found.file, found.place = paths[0], place
+    found.file, found.place = paths[0], lambda _, row: _place(paths, job.operations[row])
     return found
+
+
+def _place(paths: Sequence[Path], one: Operation) -> str:
+    """Returns the place of an operation in the traces."""
+    return f"{paths[one.rank or 0]}: node {one.where}"
 
 
 def _count(paths: Sequence[Path]) -> None:

@@ -89,7 +89,8 @@ class Operation:
     duration: int | None = None
     """In picoseconds."""
     peer: int | None = None
-    tag: int = 0
+    tag: int | None = 0
+    """Before messages are matched (`matching.py`), a receive from any rank has no peer, and of any tag no tag."""
     size: int | None = None
     group: str = ""
     label: str = ""
