@@ -157,7 +157,7 @@ GOAL = "num_ranks 2\nrank 0 {{\n{0}\n}}\nrank 1 {{\n{1}\n}}\n"
             "line 3",
             "is not a whole number from 0",
         ),
-        ("goal", GOAL.format("send 4398046511104b to 1", "recv 1b from 0"), "line 3", "from 0 to 4294967295000"),
+        ("goal", GOAL.format("send 4398046511104b to 1", "recv 1b from 0"), "line 3", "from 0 to 4294967294999"),
         ("goal", GOAL.format("calc 1000000000000", ""), "line 3", "is not a whole number from 0 to 281000000000"),
         ("goal", GOAL.format("send 5b to 0\nrecv 5b from 0", ""), "line 3", "no other rank"),
         ("goal", "num_ranks 2\n", "line 2", "no operations"),

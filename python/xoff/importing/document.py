@@ -60,6 +60,8 @@ class Flow:
     start: int
     id: str | int
     after: Sequence[str] = ()
+    is_endless: bool = False
+    """Whether the flow has no end in the input: the size is a number that no run reaches."""
 
 
 @dataclass(slots=True)
@@ -186,9 +188,9 @@ class Imported:
 
     @property
     def bytes(self) -> int:
-        """The payload of the input's flows in bytes; of a written job, of all its messages."""
+        """The payload of the input's flows with an end, in bytes; of a written job, of all its messages."""
         return self._of_job.get("bytes", 0) + sum(
-            flow.size for one in self.workloads if not one.is_added for flow in one.flows
+            flow.size for one in self.workloads if not one.is_added for flow in one.flows if not flow.is_endless
         )
 
     def write(self, out: Path) -> list[Path]:

@@ -44,8 +44,8 @@ _TIMES = {"": 10**12, "s": 10**12, "ms": 10**9, "us": 10**6, "ns": 10**3, "ps": 
 _MAX_RATE = 10**13
 _MAX_TIME = 281 * 10**12
 MAX_NS = _MAX_TIME // 1000
-# 2^32 packets of 1000 B are too many for a message.
-MAX_MESSAGE = (2**32 - 1) * 1000
+# A message, or a flow, has fewer than 2^32 - 1 whole packets of 1000 B.
+MAX_MESSAGE = (2**32 - 1) * 1000 - 1
 
 
 @dataclass(slots=True)
