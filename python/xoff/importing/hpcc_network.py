@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Container
 from dataclasses import dataclass, field
 
 
@@ -48,8 +48,11 @@ class Network:
         first = self.is_switch.index(False) if False in self.is_switch else -1
         return next((bps for a, b, bps, _ in self.links if first in (a, b)), 0)
 
-    def meets(self) -> Callable[[int, int], bool]:
-        """Returns a predicate of two hosts: true if a path without other hosts joins the hosts."""
+    def joined_switches(self, without: Container[int] = ()) -> Callable[[int], int]:
+        """Returns a function of a node: one switch of each group of switches that links join; others by themselves.
+
+        without: switches whose links join nothing.
+        """
         first = list(range(len(self.is_switch)))
 
         def found(node: int) -> int:
@@ -59,8 +62,13 @@ class Network:
             return node
 
         for a, b, _, _ in self.links:
-            if self.is_switch[a] and self.is_switch[b]:
+            if self.is_switch[a] and self.is_switch[b] and a not in without and b not in without:
                 first[found(a)] = found(b)
+        return found
+
+    def meets(self) -> Callable[[int, int], bool]:
+        """Returns a predicate of two hosts: true if a path without other hosts joins the hosts."""
+        found = self.joined_switches()
         # For each host, the hosts at its links, and one switch of each connected group of switches at its links.
         hosts: dict[int, set[int]] = {}
         switches: dict[int, set[int]] = {}

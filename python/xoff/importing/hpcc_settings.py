@@ -242,11 +242,8 @@ class Settings:
         given = float(self._decimal(key) or 0)
         if given:
             self._say(key, ERRORS)
-        found = faults(self._network, payload + self._header(mode), given)
-        if found and (self.source is None or self._has_pfc()):
-            comment = "A resume may be lost. A pause without refresh expires in xoff, and lasts in the original."
-            found.append(Table("switch.flow_control.pfc", {"quanta": 65_535}, comment))
-        return found
+        has_pfc = self.source is None or self._has_pfc()
+        return faults(self._network, payload + self._header(mode), given, has_pfc=has_pfc)
 
     def _header(self, mode: int) -> int:
         """Returns the bytes of headers of data."""
