@@ -25,6 +25,8 @@ MAX_SHARED = 2**31
 # Hosts of a star.
 MAX_STAR = 16_000
 _WIDTH = 118
+# The line of the written scenario, which a refused import removes.
+_LINE = re.compile(r" \(line \d+\)$")
 # The core's message on a row of a table. The name of an operation is one that the importer generated.
 _ROW = re.compile(
     r"workload\[(\d+)\]\.(?:table|graph\.operations_table)\[(\d+)\]\.(\w+): "
@@ -179,6 +181,8 @@ class Imported:
     place: Callable[[int, int], str] | None = None
     """Returns the place in the files of a row of a table: ``job.goal: line 5``. The arguments are the number of the
     workload, among those with flows, and the number of the row."""
+    origins: dict[str, str] = field(default_factory=dict)
+    """The places in the files of settings outside of tables, by key: ``config.txt: line 3: U_TARGET``."""
     _of_job: dict[str, int] = field(default_factory=dict)
 
     @property
@@ -211,6 +215,10 @@ class Imported:
 
     def _refusal(self, text: str) -> str:
         """Returns a message on the input for a message on the scenario."""
+        text = _LINE.sub("", text)
+        key, _, why = text.partition(": ")
+        if key in self.origins:
+            return f"{self.origins[key]}: {why}"
         if self.place is not None and (found := _ROW.fullmatch(text)) is not None:
             which, row, key, why = found.groups()
             # Names of groups are generated.

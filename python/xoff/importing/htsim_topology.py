@@ -20,6 +20,7 @@ _TIER = (
 )
 _MAX_HOSTS = 2**20
 _MAX_LINKS = 2**22
+_MAX_GBPS = 10_000
 # Default links without a topology.
 _RATE = 100 * 10**9
 _DELAY_PS = 10**6
@@ -104,9 +105,8 @@ def _read(source: Source) -> tuple[dict[str, tuple[int, int]], list[dict[str, tu
         # The program reads one value; a remark may follow.
         if len(words) > 2 and not words[2].startswith("#"):
             source.wrong(line, f"{words[0]} has {len(words) - 1} values; give one")
-        value = source.whole(
-            words[1] if len(words) > 1 else "", line, words[0], _MAX_HOSTS if not key.startswith("queue") else 2**53
-        )
+        most = 2**53 if key.startswith("queue") else _MAX_GBPS if key == "downlink_speed_gbps" else _MAX_HOSTS
+        value = source.whole(words[1] if len(words) > 1 else "", line, words[0], most)
         if key == "tier":
             if value > 2 or value in tiers:
                 source.wrong(line, f"Tier {value}: " + ("duplicate" if value in tiers else "allowed are 0, 1 and 2"))

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from array import array
 from collections import Counter
 from collections.abc import Iterable
 from dataclasses import dataclass, field
+from itertools import groupby, islice
 from typing import Any
 
-from xoff.importing.source import Source
+from xoff.importing.source import Source, Words
 
 _SHOWN = 8
 # A note that quotes a word may repeat for each word: beyond this number, one note stands for the rest.
@@ -23,7 +25,7 @@ class _Note:
 
     file: str
     text: str
-    lines: list[int] = field(default_factory=list)
+    lines: array[int] = field(default_factory=lambda: array("L"))
     matters: bool = False
 
     def __str__(self) -> str:
@@ -56,6 +58,22 @@ class Notes:
         note = self._found.setdefault((source.name, text), _Note(source.name, text))
         note.lines.extend([lines] if isinstance(lines, int) else lines)
         note.matters = note.matters or matters
+
+    def add_rest(self, words: Words, what: str, values: int) -> None:
+        """Adds notes on the lines after the last word that the original reads.
+
+        what, values: the elements of the file, and the number of words of each. Lines with as many numbers look like
+        further elements, and matter; others are remarks.
+        """
+        last = words.line
+        for line, several in groupby(words.rest(), key=lambda word: word[1]):
+            given = [word for word, _ in islice(several, values + 1)]
+            is_element = line > last and len(given) == values and all(word[0] in "0123456789" for word in given)
+            if is_element:
+                text = f"is after the announced number of {what}s: further {what}s are left out, as in the original"
+            else:
+                text = f"is after the last {what}, and left out, as in the original"
+            self.add(words.source, line, text, matters=is_element)
 
     def _sorted(self) -> list[_Note]:
         """Returns the notes: first notes on changed results, then by file and line."""

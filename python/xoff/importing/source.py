@@ -107,10 +107,11 @@ class Source:
             self.wrong(line, f"{what}: {shown(word)} is not a whole number from 0 to {most}")
         return value
 
-    def number(self, word: str, line: int, what: str) -> Decimal:
-        """Returns a non-negative number. Raises `InputError` if the word is none."""
-        if not _NUMBER.fullmatch(word):
-            self.wrong(line, f"{what}: {shown(word)} is not a number of zero or more")
+    def number(self, word: str, line: int, what: str, most: int | None = None) -> Decimal:
+        """Returns a non-negative number. Raises `InputError` if the word is none, or is above `most`."""
+        if not _NUMBER.fullmatch(word) or (most is not None and Decimal(word) > most):
+            allowed = "of zero or more" if most is None else f"from 0 to {most}"
+            self.wrong(line, f"{what}: {shown(word)} is not a number {allowed}")
         return Decimal(word)
 
     def rate(self, word: str, line: int, what: str) -> int:
