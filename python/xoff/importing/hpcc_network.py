@@ -21,17 +21,29 @@ class Network:
         return f"{'s' if self.is_switch[node] else 'h'}{node}"
 
     def places(self) -> list[int]:
-        """Returns one host of each set of hosts with equal links, which are equally far from all other nodes."""
+        """Returns hosts from which the search for the longest round trip finds what a search from all hosts finds.
+
+        Of the hosts with one link, the farthest for each neighbour and rate: other hosts there have the same paths
+        behind their link. Of the hosts with several links, one for each set of equal links.
+        """
         links: dict[int, dict[int, tuple[int, int]]] = {}
         for a, b, bps, delay in self.links:
             for end, other in ((a, b), (b, a)):
                 if not self.is_switch[end]:
                     links.setdefault(end, {})[other] = (bps, delay // 1000)
-        first: dict[tuple[tuple[int, tuple[int, int]], ...], int] = {}
+        farthest: dict[tuple[int, int], tuple[int, int]] = {}
+        several: dict[tuple[tuple[int, tuple[int, int]], ...], int] = {}
         for host, is_switch in enumerate(self.is_switch):
-            if not is_switch:
-                first.setdefault(tuple(links.get(host, {}).items()), host)
-        return list(first.values())
+            if is_switch:
+                continue
+            found = links.get(host, {})
+            if len(found) == 1:
+                ((other, (bps, delay)),) = found.items()
+                if delay > farthest.get((other, bps), (-1, 0))[0]:
+                    farthest[other, bps] = delay, host
+            else:
+                several.setdefault(tuple(found.items()), host)
+        return sorted([*several.values(), *(host for _, host in farthest.values())])
 
     def switch_rates(self) -> Counter[int]:
         """Returns the number of switch ports with each rate."""

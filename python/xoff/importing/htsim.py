@@ -48,7 +48,7 @@ class _Connection:
     start: str | None = None
     """The text of the file."""
     trigger: str | None = None
-    fires: tuple[str, ...] = ()
+    fires: list[str] = field(default_factory=list)
     """The triggers fired at the end of the connection."""
 
 
@@ -215,7 +215,7 @@ def _connection(source: Source, line: int, words: list[str], nodes: int, notes: 
         elif word == "prio":
             notes.add(source, line, "prio: priorities of receivers are not carried over")
         else:
-            one.fires += (str(number),)
+            one.fires.append(str(number))
     if "size" not in seen:
         source.wrong(line, "size is missing")
     if (one.start is None) == (one.trigger is None):

@@ -243,7 +243,8 @@ def _layer(file: Source, line: int, words: list[str], notes: Notes) -> tuple[_Pa
                 bare, group = kind.removesuffix(suffix), suffix[1:]
                 break
         if bare not in _KINDS and bare != "NONE":
-            notes.add(file, line, f"{column}: {shown(kind)} is an unknown collective, and left out, as in SimAI")
+            why = "unknown collective, and left out, as in SimAI"
+            notes.add(file, line, f"{column}: {shown(kind)} is an {why}", many=f"more layers have an {why}")
         size_bytes = file.whole(size, line, f"{column}: size", 2**46)
         if place == 0 and 0 < size_bytes < _LEAST:
             text = f"{column}: collectives of less than {_LEAST} B have {_LEAST} B, as in SimAI"
