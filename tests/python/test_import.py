@@ -13,6 +13,7 @@ import pytest
 import xoff
 from imports import CONFIG, FLOWS, MATRIX, TOPO, TOPOLOGY, Import, document_of, messages, ran, refused
 from small import Command
+from xoff.importing.hpcc_keys import FLAGS
 
 # Four hosts in two racks under two spines, all of 100 Gb/s: the smallest of its kind.
 _LEAF_SPINE = """8 4 8
@@ -348,7 +349,7 @@ def test_what_changes_results_is_said_first(
         xoff_here("import", kind, *paths, "--out", f"out{index}", *options).stderr.splitlines()
         for index, options in enumerate(([], ["--verbose"]))
     )
-    first, second = "Different from the original, with effect on results:", "Without effect on results:"
+    first, second = "With effect on results:", "Without effect on results:"
     assert (short[0], full[0]) == (f"xoff: {first}",) * 2
     assert short[: matters + 1] == full[: matters + 1]
     if rest:
@@ -480,6 +481,10 @@ _HOSTILE = {
         1,
         "LB_MODE: `4` is unknown; known are 0 (ECMP), 2 (DRILL)",
     ),
+    **{
+        key: ([_LEAF_SPINE, _SIX, f"{key} 2\n"], "2.txt", 1, f"{key}: `2` is not a whole number from 0 to 1")
+        for key in FLAGS
+    },
     "flag": ([_LEAF_SPINE, _FIVE, "ENABLE_PFC 2"], "2.txt", 1, "ENABLE_PFC: `2` is not a whole number from 0 to 1"),
     **{
         key: ([_LEAF_SPINE, _SIX, f"CC_MODE {mode}\n{key} {value}\n{_MAPS}HAS_WIN 0"], "2.txt", 2, f"{key}: {why}")

@@ -192,6 +192,7 @@ def test_error_rates_of_a_topology_are_faults(imported: Import, tmp_path: Path) 
     ("workload", "options", "line", "why"),
     [
         (ONE_LAYER, ("--gpus", "8"), 1, "all_gpus: 4 differs from --gpus 8; remove the option"),
+        (ONE_LAYER.replace("ep: 1", "ep: 0"), (), 1, "ep: 0 was given; a number of 1 or more is needed"),
         (ONE_LAYER.replace("ga: 1", "ga: 1 ga: 2"), (), 1, "ga: is given twice; remove one"),
         (ONE_LAYER.replace("pp: 1", "").replace("all_gpus: 4", "all_gpus: 4 pp:"), (), 1, "pp: has no value"),
         (ONE_LAYER.replace(" 0 0\n", " 0 -1\n"), (), 3, "update time: `-1` is not a whole number"),

@@ -66,12 +66,14 @@ class _Node:
         return InputError(f"{path}: node {self.id}{called}: {why}")
 
     def whole(self, path: Path, name: str, most: int) -> int:
-        """Returns an attribute that is a whole number; zero if it is missing.
+        """Returns an attribute that is a whole number, or true or false if `most` is 1; zero if it is missing.
 
         Raises `InputError` for any other value.
         """
         value = self.values.get(name, 0)
         value = int(value) if isinstance(value, str) and _WHOLE.fullmatch(value) else value
+        if isinstance(value, bool) and most == 1:
+            value = int(value)
         if not isinstance(value, int) or isinstance(value, bool) or not 0 <= value <= most:
             raise self.wrong(path, f"{name} is not a whole number from 0 to {most}")
         return value
@@ -180,7 +182,7 @@ def _groups(file: Path | None, ranks: int) -> dict[str, tuple[int, list[int]]]:
 def _computation(rank: int, node: _Node, processor: dict[str, Value], notes: Notes, source: Source) -> Operation:
     """Returns the computation of a node, with the duration or the floating-point operations."""
     name, after = f"n{node.id}", tuple(f"n{other}" for other in dict.fromkeys(node.after))
-    unit = "cpu" if node.values.get("is_cpu_op") else "gpu"
+    unit = "cpu" if node.whole(source.path, "is_cpu_op", 1) else "gpu"
     flop, size = (node.whole(source.path, key, 2**63 - 1) for key in ("num_ops", "tensor_size"))
     if flop and unit == "gpu" and processor:
         if node.duration_ps:

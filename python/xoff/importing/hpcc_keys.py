@@ -112,3 +112,8 @@ WORDS = dict.fromkeys(
         "RANDOM_SEED", "ERROR_RATE_PER_LINK", "ACK_HIGH_PRIO", "PAUSE_TIME",
     ), 1,
 ) | {"LINK_DOWN": 3}  # fmt: skip
+# Settings that are 0 or 1.
+FLAGS = (
+    *("ENABLE_QCN", "ENABLE_PFC", "ENABLE_IRN", "USE_DYNAMIC_PFC_THRESHOLD", "ACK_HIGH_PRIO", "CLAMP_TARGET_RATE"),
+    *("L2_BACK_TO_ZERO", "RATE_BOUND", "FAST_REACT", "MULTI_RATE", "SAMPLE_FEEDBACK", *WINDOW),
+)

@@ -19,6 +19,7 @@ from xoff.importing.hpcc_keys import (
     CONTROLS,
     CONWEAVE,
     DEFAULTS,
+    FLAGS,
     MAPS,
     MARKED,
     NAMES,
@@ -194,6 +195,8 @@ class Settings:
 
     def _say_of_all(self) -> None:
         """Adds notes on settings without effect, and on settings with a single modelled value."""
+        for key in FLAGS:
+            self._flag(key, 0)
         for key, text in WITHOUT_EFFECT.items():
             self._say(key, text, matters=False)
         for key, (value, text) in ONE_VALUE.items():

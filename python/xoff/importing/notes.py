@@ -15,7 +15,7 @@ _SHOWN = 8
 # A note that quotes a word may repeat for each word: beyond this number, one note stands for the rest.
 _MOST = 100
 
-HEADINGS = ("Different from the original, with effect on results:", "Without effect on results:")
+HEADINGS = ("With effect on results:", "Without effect on results:")
 """The headings of notes that change results, and of other notes."""
 
 
@@ -49,7 +49,7 @@ class Notes:
     ) -> None:
         """Adds a note on one or more lines of a file; on the whole file without lines.
 
-        matters: whether results differ from the simulator's.
+        matters: whether results differ from the simulator's, or the file says more than the simulator reads.
         many: for a text with a quoted word, the replacement of the text after `_MOST` notes.
         """
         if many and (source.name, text) not in self._found:

@@ -217,7 +217,10 @@ def _header(file: Source, lines: Iterator[tuple[int, list[str]]], gpus: int | No
     ranks = gpus or values.get("all_gpus")
     if not ranks:
         file.wrong(line, "the number of GPUs is missing; give --gpus")
-    tensor, expert, stages = (values.get(key, 1) or 1 for key in ("model_parallel_NPU_group", "ep", "pp"))
+    sizes = {key: values.get(key, 1) for key in ("model_parallel_NPU_group", "ep", "pp")}
+    if (none := next((key for key, size in sizes.items() if not size), None)) is not None:
+        file.wrong(line, f"{none}: 0 was given; a number of 1 or more is needed")
+    tensor, expert, stages = sizes.values()
     if ranks > 2**16:
         file.wrong(line, f"all_gpus: {ranks} is too many; at most {2**16} are allowed")
     if ranks % (tensor * expert * stages):
