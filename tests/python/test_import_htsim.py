@@ -65,7 +65,7 @@ def test_triggers_that_never_fire_are_said(imported: Import) -> None:
 
 
 def test_flows_without_an_end_last_until_the_end_of_the_run(imported: Import) -> None:
-    """Both directions of one pair, as in htsim's examples: each flow has the payload of its link to itself."""
+    """Both directions of one pair, as in htsim's examples: no other flow is on the link."""
     said = imported(
         "htsim", "Nodes 16\nConnections 2\n0->13 start 0 size 0\n13->0 start 2 size 0\n", options=("--start-unit", "us")
     )

@@ -238,7 +238,7 @@ def schedules(draw: st.DrawFn) -> list[Operation]:
 @settings(deadline=None, max_examples=300)
 @given(operations=schedules())
 def test_a_matched_schedule_ends(operations: list[Operation]) -> None:
-    """Or it is refused, which happens to no schedule without open receives that the listed order would end."""
+    """Or the schedule is refused, but never without open receives if the listed order would end."""
     is_open = any(one.kind == "recv" and None in (one.peer, one.tag) for one in operations)
     try:
         found, message_of = matched(operations, {}, lambda one: f"rank {one.rank} {one.name}", byte_ps=3)

@@ -2,8 +2,8 @@
 
 Source: LogGOPSim's grammar (``txt2bin.re``). An operation without dependencies is ready at once; on one processor
 (``cpu``) of a rank, one computation runs at a time. ``a requires b``: a begins when b is done; ``a irequires b``: a
-begins when b has begun, which is when all requirements of b are done. A receive gets the first message that arrives and
-that it accepts (``matching.py``).
+begins when b has begun, which is when all requirements of b are done. A receive gets the first suitable message to
+arrive (``matching.py``).
 
 The parameters of LogGOPS (latency, gaps, overheads, rendezvous) are not imported: xoff simulates the network instead.
 """

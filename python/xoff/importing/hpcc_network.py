@@ -21,7 +21,7 @@ class Network:
         return f"{'s' if self.is_switch[node] else 'h'}{node}"
 
     def places(self) -> list[int]:
-        """Returns hosts from which the search for the longest round trip finds what a search from all hosts finds.
+        """Returns the hosts at the ends of the longest round trips, from which to search.
 
         Of the hosts with one link, the farthest for each neighbour and rate: other hosts there have the same paths
         behind their link. Of the hosts with several links, one for each set of equal links.

@@ -472,7 +472,7 @@ class Settings:
             self._say_of_file(f"the window of all flows is {product} B in the original; {text}")
 
     def _origin(self, path: str, key: str) -> None:
-        """Notes that a value of the scenario is that of a key, if the file has the key."""
+        """Notes a key of the file as the origin of a value of the scenario, if the file has the key."""
         if self.source is not None and key in self._found:
             self.origins[path] = f"{self.source.place(self._found[key][1])}: {key}"
 
@@ -538,7 +538,7 @@ class Settings:
         return self.source, word, line
 
     def _one_of(self, key: str, default: int, known: dict[int, str]) -> int:
-        """Returns a number that chooses one of several parts, by their numbers."""
+        """Returns the number of one of several parts."""
         value = self._whole(key, default)
         if value not in known:
             source, word, line = self._one(key)

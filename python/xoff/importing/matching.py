@@ -1,12 +1,11 @@
-"""Which message each receive of a job gets: the first that arrives, as in MPI and LogGOPSim.
+"""The matches of receives and messages of a job: a receive gets the first message to arrive, as in MPI and LogGOPSim.
 
-The schedule is played on an idle network: computations and sends take their times, and every message arrives a fixed
-latency later. An arriving message goes to the receive that was posted first, of those that accept its source and tag. A
-receive therefore never gets a message that exists only because the receive has ended, and a schedule that can be
-played to its end has no circle of waits. Messages of one rank to another with one tag do not overtake each other.
+The import plays the schedule on an idle network. Computations and sends take time, and every message arrives a fixed
+latency later. An arriving message goes to the first posted receive with a suitable source and tag. A receive therefore
+never gets a message which is sent only after the receive has ended, and a schedule without a circle of waits is played
+completely. Messages of a rank to another rank with the same tag do not overtake each other.
 
-A receive that names source and tag keeps its messages: a receive from any rank, or of any tag, only takes a message
-that no such receive needs.
+A receive with source and tag has precedence: a receive from any rank, or of any tag, only takes a spare message.
 """
 
 from __future__ import annotations
@@ -44,8 +43,8 @@ def matched(
     groups: the ranks of each group of collectives.
     byte_ps, latency_ps: the time of a byte at the sender, and from the last byte to the receiver.
 
-    The i-th send of a rank to a peer with a tag matches the i-th receive in the result. Messages that are received in
-    another order get tags of their own.
+    The i-th send of a rank to a peer with a tag matches the i-th receive in the result. Messages received in another
+    order get separate tags.
 
     Raises `InputError` with the place of an operation if the job could never end.
     """
@@ -55,7 +54,7 @@ def matched(
 
 
 class _Play:
-    """The schedule, as it is played. Operations, sends included, are numbered in the order of the list."""
+    """The schedule during the play. Operations, sends included, are numbered in the order of the list."""
 
     def __init__(
         self,
@@ -96,7 +95,7 @@ class _Play:
                 listed[one.rank, one.group] += 1
 
     def _link(self, several: list[tuple[int, Operation]]) -> None:
-        """Notes which operations of one rank wait for which."""
+        """Notes the followers of the operations of a rank."""
         names = {one.name: index for index, one in several}
         start = several[0][0]
         counts = [0] * len(several)
@@ -116,7 +115,7 @@ class _Play:
             left[earlier - start] += 1
 
     def _count_messages(self) -> None:
-        """Counts messages and receives. Raises `InputError` if one cannot have a partner."""
+        """Counts messages and receives. Raises `InputError` for a message or a receive without a partner."""
         for one in self._operations:
             if one.kind in {"send", "recv"} and one.peer == one.rank:
                 self._wrong(one, f"rank {one.peer} is no other rank; a message goes from a rank to another rank")
@@ -143,13 +142,13 @@ class _Play:
                     self._unreceived(one)
 
     def _accepting(self, channel: Channel) -> list[Channel]:
-        """Returns the kinds of open receives that accept the messages of a channel."""
+        """Returns the kinds of open receives for the messages of a channel."""
         to, source, tag = channel
         found = self._open.get(to, ())
         return [kind for kind in ((to, source, None), (to, None, tag), (to, None, None)) if kind in found]
 
     def run(self) -> None:
-        """Plays all operations. Raises `InputError` if one never ends, or a message is never received."""
+        """Plays all operations. Raises `InputError` for an operation without an end, and for an unreceived message."""
         count = len(self._operations)
         for index in range(count):
             if not self._waits_for[index]:
@@ -167,7 +166,7 @@ class _Play:
                 self._unreceived(one)
 
     def _ready(self, index: int, time: int) -> None:
-        """Begins an operation, or puts it into the queue of its unit."""
+        """Begins an operation, or puts the operation into the queue of the unit."""
         one = self._operations[index]
         if not one.unit or one.kind not in {"compute", "send"}:
             self._begin(index, time)
@@ -212,7 +211,7 @@ class _Play:
                 self._begin(queue[0], time)
 
     def _post(self, index: int, time: int) -> None:
-        """Gives a receive the first message that waits for it, or notes the receive."""
+        """Gives a receive the first waiting message, or notes the receive."""
         channel = _channel(self._operations[index])
         is_open = channel[1] is None or channel[2] is None
         waiting = self._arrived.get(channel)
@@ -226,7 +225,7 @@ class _Play:
         self._posts += 1
 
     def _arrive(self, message: int, time: int) -> None:
-        """Gives a message to the receive that was posted first, or lets it wait."""
+        """Gives a message to the first posted receive, or notes the message."""
         channel = _channel(self._operations[message])
         kinds = [channel]
         if channel[0] in self._open and self._spare[channel] > 0:
@@ -271,7 +270,7 @@ class _Play:
         return ((index, one) for index, one in enumerate(self._operations) if one.kind == "send")
 
     def _free_tags(self, crossed: set[Channel]) -> dict[tuple[int, int | None], Iterator[int]]:
-        """Returns the tags that are free between two ranks, for the ranks of some channels."""
+        """Returns the free tags between two ranks, for the ranks of some channels."""
         used: dict[tuple[int, int | None], set[int | None]] = {channel[:2]: set() for channel in crossed}
         if used:
             for _, one in self._sends():
@@ -280,9 +279,9 @@ class _Play:
         return {ends: _without(tags) for ends, tags in used.items()}
 
     def _explain(self, stuck: int) -> None:
-        """Raises `InputError` for operations that wait for each other, or for a receive that gets no message.
+        """Raises `InputError` for operations in a circle of waits, or for a receive without a message.
 
-        stuck: an operation that never ends. Returns if a rank lacks a collective, which the core refuses.
+        stuck: an operation without an end. Returns if a rank lacks a collective, which the core refuses.
         """
         unsent: dict[Channel, int] = {}
         for index, one in self._sends():
@@ -318,7 +317,7 @@ class _Play:
         )
 
     def _remedy(self, one: Operation) -> str:
-        """Returns what may help where receives accept several messages."""
+        """Returns a remedy where receives accept several messages."""
         if not self._open:
             return ""
         is_open = (one.rank or 0) in self._open
@@ -326,7 +325,7 @@ class _Play:
         return f"; if another message was meant, give source and tag of the receives {where}from any rank or of any tag"
 
     def _absent(self, index: int) -> int | None:
-        """Returns a collective that a rank has not begun and that this collective waits for; None if there is none."""
+        """Returns the same collective at a rank where the collective has not begun; None without such a rank."""
         group, number = self._operations[index].group, self._number_in_group[index]
         return next(
             (
@@ -346,13 +345,13 @@ class _Play:
 
 
 def _channel(one: Operation) -> Channel:
-    """Returns the channel of a send, or of the messages that a receive accepts."""
+    """Returns the channel of a send, or of the messages for a receive."""
     rank = one.rank or 0
     return (one.peer or 0, rank, one.tag) if one.kind == "send" else (rank, one.peer, one.tag)
 
 
 def _without(used: set[int | None]) -> Iterator[int]:
-    """Yields the numbers from 0 on that are not in use."""
+    """Yields the free numbers from 0 on."""
     number = 0
     while True:
         if number not in used:

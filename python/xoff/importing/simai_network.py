@@ -3,8 +3,8 @@
 In a topology of SimAI the first nodes are GPUs. NVSwitches follow; their links are NVLink. The other switches are the
 network. The first line names the GPUs of a server and their type.
 
-NCCL's collectives (``library = nccl``) have the NVLink of ``network.servers``. Textbook collectives send packets, so
-that NVSwitches become switches, and NVLink the links to them.
+NCCL's collectives (``library = nccl``) have the NVLink of ``network.servers``. Textbook collectives send packets:
+NVSwitches become switches, and NVLinks become links for packets.
 """
 
 from __future__ import annotations
@@ -105,7 +105,7 @@ class Topology:
         return self._made(kept, tables, nodes)
 
     def _nvlink(self, notes: Notes) -> Table:
-        """Returns the NVLink of a GPU: the sum of its links to NVSwitches, each of which joins the GPUs of a server."""
+        """Returns the NVLink of a GPU: the sum of the GPU's links to NVSwitches, each with the GPUs of a server."""
         rates, delays = Counter[int](), set()
         joined: dict[int, set[int]] = {node: set() for node in self.nvswitches}
         for a, b, bps, delay in self.network.links:
@@ -163,7 +163,7 @@ class Topology:
         return self._made(network, tables, nodes)
 
     def _has_ties(self, switches: list[set[int]]) -> bool:
-        """Whether two GPUs of a server have a common switch of the network, so that NVLink is no shorter way."""
+        """Whether two GPUs of a server have a common switch of the network, as near as an NVSwitch."""
         for first in range(0, self.gpus, self.per_server):
             counts = Counter(switch for one in switches[first : first + self.per_server] for switch in one)
             if any(count > 1 for count in counts.values()):
