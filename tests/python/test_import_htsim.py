@@ -69,7 +69,7 @@ def test_flows_without_an_end_last_until_the_end_of_the_run(imported: Import) ->
     said = imported(
         "htsim", "Nodes 16\nConnections 2\n0->13 start 0 size 0\n13->0 start 2 size 0\n", options=("--start-unit", "us")
     )
-    assert (said["flows"], said["bytes"]) == (2, 0)
+    assert (said["flows"], said["endless"], said["bytes"]) == (2, 2, 0)
     assert document_of(said)["until"] == "1002us"
     assert any(note["matters"] and "last until the end of the run" in note["message"] for note in said["notes"])
     for row in xoff.run(said["scenario"]).flows.to_pylist():

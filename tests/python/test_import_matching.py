@@ -204,7 +204,7 @@ def test_circles_of_a_trace_are_refused(xoff_here: Command, tmp_path: Path) -> N
     recv = {"Id": 1, "NodeType": 6, "comm_size": 1}
     send = {"Id": 2, "NodeType": 5, "comm_size": 1, "data_deps": [1]}
     refused([{**recv, "comm_src": 1}, {**send, "comm_dst": 1}], [{**recv, "comm_src": 0}, {**send, "comm_dst": 0}])
-    first: dict[str, object] = {"Id": 1, "NodeType": 7, "comm_size": 9}
+    first: dict[str, object] = {"Id": 1, "NodeType": 7, "comm_type": 0, "comm_size": 9}
     both: list[dict[str, object]] = [first, {**first, "Id": 2, "data_deps": [1]}]
     refused(
         [{**one, "pg_name": name} for one, name in zip(both, "xy", strict=True)],

@@ -220,6 +220,6 @@ def test_what_a_workload_loses_is_said(imported: Import) -> None:
     assert of_note(said, "`foo:` is unknown, and left out") == [False]
     assert of_note(said, "collectives of less than 4096 B have 4096 B, as in SimAI") == [False]
     assert of_note(said, "the dependency (second value) is not carried over") == [False]
-    assert of_note(said, "the update after the collective of weights") == [True]
+    assert of_note(said, "the update after each collective") == [True]
     # A further layer matters, a remark does not.
     assert sorted(of_note(said, "is after the last of the announced layers")) == [True]

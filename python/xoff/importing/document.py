@@ -191,6 +191,11 @@ class Imported:
         return self._of_job.get("flows", 0) + sum(len(one.flows) for one in self.workloads if not one.is_added)
 
     @property
+    def endless(self) -> int:
+        """The number of flows without an end in the input."""
+        return sum(flow.is_endless for one in self.workloads for flow in one.flows)
+
+    @property
     def bytes(self) -> int:
         """The payload of the input's flows with an end, in bytes; of a written job, of all its messages."""
         return self._of_job.get("bytes", 0) + sum(

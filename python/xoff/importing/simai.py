@@ -257,8 +257,8 @@ def _layer(file: Source, line: int, words: list[str], notes: Notes) -> tuple[_Pa
         parts.append(_Part(line, file.whole(time, line, f"{column}: time", MAX_NS), found, group, size_bytes))
     if words[1] != "-1":
         notes.add(file, line, "the dependency (second value) is not carried over, as in SimAI", matters=False)
-    if file.whole(words[-1], line, "update time", MAX_NS) and parts[-1].kind:
-        text = "the update after the collective of weights (last value) takes no time in xoff, and this time in SimAI"
+    if file.whole(words[-1], line, "update time", MAX_NS) and any(part.kind for part in parts):
+        text = "the update after each collective of a layer (last value) takes no time in xoff, and this time in SimAI"
         notes.add(file, line, text)
     return parts[0], parts[1], parts[2]
 
