@@ -102,7 +102,7 @@ CONWEAVE = {
 }
 OF_CONTROLS = (
     *dict.fromkeys(key for _, keys in CONTROLS.values() for key in keys),
-    *("FAST_REACT", "MULTI_RATE", "SAMPLE_FEEDBACK", "INT_MULTI", "PINT_LOG_BASE", "PINT_PROB"),
+    *("FAST_REACT", "MULTI_RATE", "SAMPLE_FEEDBACK", "INT_MULTI", "PINT_LOG_BASE"),
 )
 # All keys, and the number of words after each; maps give their own number.
 WORDS = dict.fromkeys(

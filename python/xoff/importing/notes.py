@@ -33,7 +33,7 @@ class _Note:
         stretches = [str(first) if first == last else f"{first}–{last}" for first, last in _stretches(self.lines)]
         where = ", ".join(stretches[:_SHOWN])
         where += f" and {len(stretches) - _SHOWN:,} more stretches" if len(stretches) > _SHOWN else ""
-        many = "lines" if len(self.lines) > 1 else "line"
+        many = "lines" if len(set(self.lines)) > 1 else "line"
         return f"{self.file}, {many} {where}: {self.text}" if self.lines else f"{self.file}: {self.text}"
 
 
