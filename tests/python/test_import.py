@@ -10,8 +10,10 @@ from typing import Any
 
 import pytest
 
+import xoff
 from imports import CONFIG, FLOWS, MATRIX, TOPO, TOPOLOGY, Import, document_of, messages, ran, refused
 from small import Command
+from xoff.importing.hpcc_keys import FLAGS
 
 # Four hosts in two racks under two spines, all of 100 Gb/s: the smallest of its kind.
 _LEAF_SPINE = """8 4 8
@@ -130,7 +132,12 @@ def test_flows_of_conweave_have_five_values(imported: Import) -> None:
         ("CC_MODE 0", "host", {"acks": "switches"}),
         ("CC_MODE 0\nPACKET_PAYLOAD_SIZE 4096", "framing.payload", "4096B"),
         ("CC_MODE 0\nENABLE_QCN 0", "switch.ecn", None),
-        ("CC_MODE 0", "switch.ecn.red", {"kmin": "100KB", "kmax": "400KB", "pmax": 0.2}),
+        *(
+            (f"CC_MODE {mode}\nHAS_WIN 0", "switch.ecn", {"red": {"kmin": "100KB", "kmax": "400KB", "pmax": 0.2}})
+            for mode in (1, 8)
+        ),
+        # No host reacts to marks.
+        *((f"CC_MODE {mode}", "switch.ecn", None) for mode in (0, 3, 7, 10)),
         ("CC_MODE 0\nENABLE_PFC 0", "switch.flow_control", None),
         ("CC_MODE 0\nENABLE_IRN 1", "host.transport.irn.bdp_cap", "104000B"),
         ("CC_MODE 0\nBUFFER_SIZE 32", "switch.buffer.shared.total", "33554432B"),
@@ -160,7 +167,7 @@ def test_the_headroom_is_that_of_hpcc_where_it_is_enough(imported: Import) -> No
 def test_ports_of_another_rate_have_a_headroom_of_their_own(imported: Import) -> None:
     """One override for each rate has all differing settings."""
     maps = "KMAX_MAP 2 {0} 400 {1} 1600 KMIN_MAP 2 {0} 100 {1} 400 PMAX_MAP 2 {0} 0.2 {1} 0.2"
-    config = f"CC_MODE 0\n{maps.format(100 * 10**9, 400 * 10**9)}\n"
+    config = f"CC_MODE 1\nHAS_WIN 0\n{maps.format(100 * 10**9, 400 * 10**9)}\n"
     said = imported("hpcc", _TWO_RATES, _SIX, config)
     switch = document_of(said)["switch"]
     # Three products of the rate and 1 us.
@@ -226,11 +233,38 @@ _KEEPS = "the window follows the rate in xoff, and is constant in the original"
         ("ENABLE_QCN 1", "ACK_HIGH_PRIO: a pause of priority group 3 holds ACKs at hosts in the original", [True]),
         ("ACK_HIGH_PRIO 0", "ACK_HIGH_PRIO: a pause of priority group 3 holds ACKs at hosts in the original", [True]),
         ("ENABLE_PFC 0", "ACK_HIGH_PRIO: a pause of priority group 3 holds ACKs at hosts in the original", [False]),
+        ("CC_MODE 3", "KMIN_MAP: left out, because no host reacts to marks with CC_MODE 3", [False]),
+        ("CC_MODE 1", "KMIN_MAP: ", []),
+        ("CC_MODE 1\nCC_MODE 1", "CC_MODE: also given in line 2; the last value counts", [False]),
         ("ACK_HIGH_PRIO 1", "ACK_HIGH_PRIO: ignored: ACKs wait with data at switches", [False]),
     ],
 )
 def test_what_is_said_of_settings_of_hpcc(imported: Import, config: str, text: str, weights: list[bool]) -> None:
     assert _weights(imported("hpcc", _LEAF_SPINE, _SIX, f"{config}\n{_MAPS}"), text) == weights
+
+
+@pytest.mark.parametrize("mode", [0, 1, 3, 7, 8, 10])
+def test_no_warning_asks_for_what_the_file_decides(imported: Import, mode: int) -> None:
+    """HPCC's own settings have thresholds of ECN with every CC_MODE."""
+    said = imported("hpcc", _LEAF_SPINE, _SIX, f"CC_MODE {mode}\n{_MAPS}")
+    warnings = xoff.check(said["scenario"])["warnings"]
+    assert not [one for one in warnings if "host.congestion_control" in str(one)]
+
+
+def test_flows_beyond_the_announced_number_are_said(imported: Import) -> None:
+    """Their lines are read by neither program."""
+    text = "2\n0 2 3 100 20000 2.0\n3 1 3 100 1000 2.1\n1 2 3 100 9 2.2\n1 3 3 100 9 2.2\n\nwritten by a generator\n"
+    said = imported("hpcc", _LEAF_SPINE + "1 2 100Gbps 1us 0\n# end\n", text)
+    assert said["flows"] == 2
+    found = {
+        note["message"]: (note["lines"], note["matters"]) for note in said["notes"] if "is after" in note["message"]
+    }
+    assert found == {
+        "is after the announced number of flows: further flows are left out, as in the original": ([[4, 5]], True),
+        "is after the last flow, and left out, as in the original": ([[7, 7]], False),
+        "is after the announced number of links: further links are left out, as in the original": ([[11, 11]], True),
+        "is after the last link, and left out, as in the original": ([[12, 12]], False),
+    }
 
 
 def test_windows_are_those_of_there_where_all_hosts_have_one_rate(imported: Import) -> None:
@@ -315,7 +349,7 @@ def test_what_changes_results_is_said_first(
         xoff_here("import", kind, *paths, "--out", f"out{index}", *options).stderr.splitlines()
         for index, options in enumerate(([], ["--verbose"]))
     )
-    first, second = "Different from the original, with effect on results:", "Without effect on results:"
+    first, second = "With effect on results:", "Without effect on results:"
     assert (short[0], full[0]) == (f"xoff: {first}",) * 2
     assert short[: matters + 1] == full[: matters + 1]
     if rest:
@@ -420,6 +454,62 @@ _HOSTILE = {
     "map": ([_LEAF_SPINE, _FIVE, "KMIN_MAP 2 1 2 3\n"], "2.txt", 2, "the file ends; an entry of KMIN_MAP"),
     "map count": ([_LEAF_SPINE, _FIVE, "KMIN_MAP 1000000000\n"], "2.txt", 1, "entries of KMIN_MAP"),
     "no value": ([_LEAF_SPINE, _FIVE, "CC_MODE"], "2.txt", 1, "the value of CC_MODE"),
+    "error rate": (
+        ["2 1 1\n0\n1 0 9Gbps 1us 2\n", _FIVE],
+        "0.txt",
+        3,
+        "rate of a link: `2` is not a number from 0 to 1",
+    ),
+    "error": ([_LEAF_SPINE, _FIVE, "ERROR_RATE_PER_LINK 1.5"], "2.txt", 1, "`1.5` is not a number from 0 to 1"),
+    "no error": (["2 1 1\n0\n1 0 9Gbps 1us nan\n", _FIVE], "0.txt", 3, "`nan` is not a number from 0 to 1"),
+    "slow": (
+        ["2 1 1\n0\n1 0 9 1us 0\n", _FIVE],
+        "0.txt",
+        3,
+        "the rate of a link: must be above zero, and 1Mbps or more",
+    ),
+    "far": (["2 1 1\n0\n1 0 9Gbps 2s 0\n", _FIVE], "0.txt", 3, "the delay of a link: must be 1s or less"),
+    "mode": (
+        [_LEAF_SPINE, _FIVE, "CC_MODE 999"],
+        "2.txt",
+        1,
+        "CC_MODE: `999` is unknown; known are 0 (none), 1 (DCQCN), 3 (HPCC), 7 (TIMELY), 8 (DCTCP) and 10 (HPCC-PINT)",
+    ),
+    "balancing": (
+        [_LEAF_SPINE, _FIVE, "LB_MODE 4"],
+        "2.txt",
+        1,
+        "LB_MODE: `4` is unknown; known are 0 (ECMP), 2 (DRILL)",
+    ),
+    **{
+        key: ([_LEAF_SPINE, _SIX, f"{key} 2\n"], "2.txt", 1, f"{key}: `2` is not a whole number from 0 to 1")
+        for key in FLAGS
+    },
+    "flag": ([_LEAF_SPINE, _FIVE, "ENABLE_PFC 2"], "2.txt", 1, "ENABLE_PFC: `2` is not a whole number from 0 to 1"),
+    **{
+        key: ([_LEAF_SPINE, _SIX, f"CC_MODE {mode}\n{key} {value}\n{_MAPS}HAS_WIN 0"], "2.txt", 2, f"{key}: {why}")
+        for key, mode, value, why in (
+            ("U_TARGET", 3, "5", "5 is out of range"),
+            ("EWMA_GAIN", 1, "3", "3 is out of range"),
+            ("PINT_PROB", 10, "7", "7 is out of range"),
+            ("PINT_LOG_BASE", 10, "9", "9 is out of range"),
+            ("MIN_RATE", 7, "0b/s", "0bps is below the minimum"),
+            ("PACKET_PAYLOAD_SIZE", 0, "0", "must be at least 1B"),
+            ("BUFFER_SIZE", 0, "2000000000", "`2097152000000000B` is too large"),
+        )
+    },
+    "thresholds": (
+        [_LEAF_SPINE, _FIVE, f"CC_MODE 1\n{_MAPS}KMIN_MAP 1 100000000000 500\n"],
+        "2.txt",
+        5,
+        "KMIN_MAP: 500 kB for 100Gbps is above 400 kB, the value of KMAX_MAP",
+    ),
+    "probability": (
+        [_LEAF_SPINE, _FIVE, f"CC_MODE 3\n{_MAPS}PMAX_MAP 1 100000000000 1.2\n"],
+        "2.txt",
+        5,
+        "a value of PMAX_MAP: `1.2` is not a number from 0 to 1",
+    ),
     "no number": ([_LEAF_SPINE, _FIVE, f"CC_MODE 1\nRP_TIMER x\nHAS_WIN 0\n{_MAPS}"], "2.txt", 2, "RP_TIMER: `x`"),
     "no entry": ([_LEAF_SPINE, _FIVE, "KMIN_MAP 0 KMAX_MAP 0\n\nPMAX_MAP 0"], "2.txt", 1, "need an entry for 100Gbps"),
 }

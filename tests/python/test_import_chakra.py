@@ -108,6 +108,7 @@ def test_operations_without_a_memory_take_their_own_time(xoff_here: Command, tmp
         ({"num_ops": 10**12, "tensor_size": 10**9}, (), "(`matmul 3`): computes 1,000,000,000,000 operations"),
         ({"num_ops": 1, "is_cpu_op": True}, ("--flops", "1e12"), "the node runs on the CPU"),
         ({"num_ops": -1}, (), "num_ops is not a whole number"),
+        ({"is_cpu_op": "false"}, (), "is_cpu_op is not a whole number from 0 to 1"),
         ({"num_ops": True}, (), "num_ops is not a whole number"),
         ({"num_ops": "²"}, (), "num_ops is not a whole number"),
         ({"num_ops": 1}, ("--flops", "nan"), "a number from 1 to 1e21 is needed"),

@@ -124,6 +124,25 @@ def test_damaged_files_are_imported_or_refused(
         assert not said or said.startswith(tuple(f"xoff: error: {one}: " for one in (file, *KINDS[kind][0]))), said
 
 
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_refused_import_leaves_nothing(
+    xoff_here: Command, tmp_path: Path, kind: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Neither files nor new directories, also if the scenario is refused after it has been written."""
+
+    def refuse(_: Path) -> None:
+        raise xoff.InputError("is refused at last")
+
+    monkeypatch.setattr("xoff.importing.directory.synchronise", refuse)
+    words = with_file(kind, 0, KINDS[kind][0][0])
+    (tmp_path / "kept").mkdir()
+    for out in ("new/deeper/out", "kept/out"):
+        assert outcome(xoff_here, words, tmp_path / out) == "xoff: error: is refused at last\n"
+    done = xoff_here(*words)
+    assert done.returncode == 2
+    assert [path.name for path in tmp_path.rglob("*")] == ["kept"]
+
+
 GOAL = "num_ranks 2\nrank 0 {{\n{0}\n}}\nrank 1 {{\n{1}\n}}\n"
 
 
@@ -138,10 +157,15 @@ GOAL = "num_ranks 2\nrank 0 {{\n{0}\n}}\nrank 1 {{\n{1}\n}}\n"
             "line 3",
             "is not a whole number from 0",
         ),
-        ("goal", GOAL.format("send 4398046511104b to 1", "recv 1b from 0"), "line 3", "from 0 to 4294967295000"),
+        ("goal", GOAL.format("send 4398046511104b to 1", "recv 1b from 0"), "line 3", "from 0 to 4294967294999"),
         ("goal", GOAL.format("calc 1000000000000", ""), "line 3", "is not a whole number from 0 to 281000000000"),
         ("goal", GOAL.format("send 5b to 0\nrecv 5b from 0", ""), "line 3", "no other rank"),
         ("goal", "num_ranks 2\n", "line 2", "no operations"),
+        ("goal", GOAL.format("calc 1 /* not closed", ""), "line 3", "the comment does not end; close it by `*/`"),
+        ("goal", GOAL.format("calc 1 /*/", ""), "line 3", "the comment does not end"),
+        ("goal", GOAL.format("send 5b to 1 tag 1 tag 2", "recv 5b from 0 tag 2"), "line 3", "tag is given twice"),
+        ("goal", GOAL.format("send 5b to 1 tag -1", "recv 5b from 0"), "line 3", "tag: `-1` is not a whole number"),
+        ("goal", GOAL.format("calc 5 cpu", ""), "line 3", "`cpu` is not an option with a value"),
         ("goal", "num_ranks 20000\n", "line 1", "is not a whole number from 0 to 16000"),
         ("simai", "HYBRID all_gpus: 4\n0\n", "line 3", "no layers"),
         ("simai", "HYBRID all_gpus: 65536\n65536\n", "line 2", "12,884,901,888 operations or more"),

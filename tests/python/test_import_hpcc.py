@@ -14,6 +14,8 @@ import xoff
 from imports import Import, document_of, messages, refused
 from small import Command
 from xoff.importing.hpcc_errors import bit_error_rate
+from xoff.importing.hpcc_network import Network
+from xoff.importing.hpcc_settings import Settings
 from xoff.importing.hpcc_topology import read_topology
 from xoff.importing.notes import Notes
 from xoff.importing.source import Source
@@ -120,3 +122,36 @@ def test_hosts_of_a_mesh_pass_packets_on(imported: Import) -> None:
     said = imported("hpcc", RING, "1\n0 1 3 100 1000 2.0\n", out="neighbours")
     assert "no path over switches" not in messages(said)
     assert "relay" not in Path(said["scenario"]).with_name("nodes.csv").read_text()
+
+
+@st.composite
+def networks(draw: st.DrawFn) -> Network:
+    """Draws trees of switches with hosts of one link or two, of few rates and delays."""
+    switches, hosts = draw(st.integers(1, 4)), draw(st.integers(2, 7))
+    network = Network([True] * switches + [False] * hosts)
+    rate, delay = st.sampled_from([10**10, 10**11]), st.integers(0, 3).map(lambda n: n * 10**6)
+    for switch in range(1, switches):
+        network.links.append((draw(st.integers(0, switch - 1)), switch, draw(rate), draw(delay)))
+    for host in range(switches, switches + hosts):
+        for switch in draw(st.sets(st.integers(0, switches - 1), min_size=1, max_size=2)):
+            network.links.append((host, switch, draw(rate), draw(delay)))
+    return network
+
+
+@settings(deadline=None, max_examples=200)
+@given(network=networks())
+def test_the_longest_round_trip_is_that_of_all_hosts(network: Network) -> None:
+    def farthest(one: Network) -> tuple[int, int]:
+        return Settings(None, one, Notes(), is_conweave=False)._search(1000)
+
+    class OfAll(Network):
+        def places(self) -> list[int]:
+            return [node for node, is_switch in enumerate(self.is_switch) if not is_switch]
+
+    assert farthest(network) == farthest(OfAll(network.is_switch, network.links))
+
+
+def test_many_hosts_at_a_switch_are_few_places() -> None:
+    """A host for each delay made the search quadratic: 8,000 hosts took a minute."""
+    links = [(host, 8000, 10**11, 1000 * host) for host in range(8000)]
+    assert Network([False] * 8000 + [True], links).places() == [7999]

@@ -55,11 +55,33 @@ def test_triggers_that_never_fire_are_said(imported: Import) -> None:
         "trigger id 5 oneshot", "failure switch_type AGG switch_id 0 link_id 2",
     ]  # fmt: skip
     said = imported("htsim", "\n".join(["Nodes 4", "Connections 7", "Triggers 5", "Failures 1", *lines]))
-    assert [row["label"] for row in ran(said)] == ["4"]
+    assert [row["label"] for row in xoff.run(said["scenario"]).flows.to_pylist()] == ["4", "6"]
     where = {note["message"].partition(":")[0].partition(",")[0]: note["lines"] for note in said["notes"]}
-    assert where["never starts"] == [[5, 7], [9, 9]]
+    # The last of them waits for a flow that never ends.
+    assert where["never starts"] == [[5, 7], [9, 9], [11, 11]]
     assert where["size 0"] == [[10, 10]]
+    assert all(note["matters"] for note in said["notes"] if note["message"].startswith("never starts"))
     assert where["link failures are not carried over"] == [[17, 17]]
+
+
+def test_flows_without_an_end_last_until_the_end_of_the_run(imported: Import) -> None:
+    """Both directions of one pair, as in htsim's examples: no other flow is on the link."""
+    said = imported(
+        "htsim", "Nodes 16\nConnections 2\n0->13 start 0 size 0\n13->0 start 2 size 0\n", options=("--start-unit", "us")
+    )
+    assert (said["flows"], said["endless"], said["bytes"]) == (2, 2, 0)
+    assert document_of(said)["until"] == "1002us"
+    assert any(note["matters"] and "last until the end of the run" in note["message"] for note in said["notes"])
+    for row in xoff.run(said["scenario"]).flows.to_pylist():
+        assert row["fct_ps"] is None
+        # Frames of 1048 B from start to end, and an ACK for each frame of the flow in the other direction.
+        line = (1_002_000_000 - row["start_ps"]) / (1048 * 80)
+        assert 0.93 * line < row["packets_sent"] < line
+
+
+def test_a_matrix_whose_flows_never_start_is_refused(xoff_here: Command, tmp_path: Path) -> None:
+    text = "Nodes 4\nConnections 1\nTriggers 1\n0->1 id 1 trigger 1 size 10\ntrigger id 1 oneshot\n"
+    refused(xoff_here, tmp_path, "htsim", [text], "0.txt", 4, "none of the connections ever starts")
 
 
 def test_multishot_starts_one_flow_for_each(imported: Import) -> None:
@@ -163,6 +185,11 @@ _BAD_MATRICES = {
     "unit": ("Nodes 4\nConnections 1\n0->1 start 5 size 9\n", 3, "give --start-unit"),
     "id": ("Nodes 4\n0->1 id 3 start 0 size 9\n0->1 id 3 start 0 size 9\n", 3, "duplicate id 3 (also in line 2)"),
     "no trigger": ("Nodes 4\nConnections 1\n0->1 trigger 9 size 9\n", 3, "unknown trigger 9"),
+    "Nodes twice": ("Nodes 4\nNodes 5\n", 2, "Nodes is also given in line 1"),
+    "start twice": ("Nodes 4\n0->1 start 0 size 9 start 5\n", 2, "start is given twice; remove one"),
+    "count twice": (
+        "Nodes 4\ntrigger id 1 barrier count 2 count 3\n", 2, "`count` is not a key of a trigger, or is given twice",
+    ),
     "two shots": (
         "Nodes 4\nConnections 2\nTriggers 1\n0->1 start 0 size 9 send_done_trigger 1\n"
         "0->2 start 0 size 9 send_done_trigger 1\ntrigger id 1 oneshot\n", 5, "a barrier waits for several",
@@ -185,6 +212,14 @@ _BAD_TOPOLOGIES = {
     "key": ("Nodes 4\nBuffer 9\n", 2, "`Buffer` is none of"),
     "twice": ("Nodes 4\nNodes 5\n", 2, "is also given in line 1"),
     "negative": ("Nodes -4\n", 1, "Nodes: `-4`"),
+    "two values": ("Nodes 4 5\n", 1, "Nodes has 2 values; give one"),
+    "a tier too many": (
+        _topo(f"{_LINK}; Radix_Down 2; Radix_Up 2", f"{_LINK}; Radix_Down 2", f"{_LINK}; Radix_Down 2").replace(
+            "Tiers 3", "Tiers 2"
+        ),
+        2,
+        "Tiers: 2, and Tier 2 is in the file as well",
+    ),
     "place": ("Nodes 4\nRadix_Up 4\n", 2, "Radix_Up is behind a Tier"),
     "cut": ("Nodes", 1, "Nodes: `` is not a whole number"),
     "radix": (_topo(f"{_LINK}; Radix_Down 3; Radix_Up 2", f"{_LINK}; Radix_Down 2", pod=16), 7, "not a multiple of 3"),

@@ -141,7 +141,7 @@ def test_what_is_lost_is_said(imported: Import) -> None:
     text = messages(said)
     assert "the network is not in the file" in text
     assert "LogGOPS" in text
-    assert "gets the first unmatched message of the file" in text
+    assert "gets the message that arrives first" in text
     assert "network interfaces beyond the first" in text
     assert (said["flows"], said["bytes"]) == (2, 2_000_000)
 
@@ -229,6 +229,13 @@ def test_bad_files_are_refused(xoff_here: Command, tmp_path: Path, kind: str, te
         (trace({**REDUCE, "data_deps": (), "attr": {"comm_type": 0, "pg_name": "tp"}}), "give --groups"),
         (trace({"id": 1, "type": 5, "attr": {"comm_dst": 4}}), "comm_dst is not a whole number from 0 to 1"),
         (b'{"workload_graph": [{"NodeType": 4}]}', "has no number"),
+        (bytes(10**6), "the message at byte 1 is empty; is this file a Chakra trace?"),
+        (trace(COMPUTE) + trace(COMPUTE)[len(trace()) :] * 10**5, "node 3: an earlier node has the same number"),
+        (trace({**REDUCE, "attr": {"comm_size": 9}, "data_deps": ()}), "node 7: comm_type is missing"),
+        (trace({**REDUCE, "attr": {"comm_type": "FOLD"}, "data_deps": ()}), "comm_type: `FOLD` is unknown; known are"),
+        (trace({"id": 1, "type": 5, "attr": {"comm_size": 9}}), "node 1: comm_dst is missing"),
+        (trace({"id": 1, "type": 6, "attr": {"comm_tag": 9}}), "node 1: comm_src is missing"),
+        (trace({"id": 1, "type": 0, "name": "x"}), "node 1 (`x`): is of the type INVALID"),
         (b"{", "is not JSON"),
     ],
 )

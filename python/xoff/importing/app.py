@@ -113,7 +113,16 @@ def import_simai(
         int | None,
         typer.Option(min=1, max=2**20, metavar="N", help="Number of GPUs, if the file has none.", show_default=False),
     ] = None,
-    per_server: Annotated[int, typer.Option(min=1, max=4096, metavar="N", help="GPUs of a server.")] = 8,
+    per_server: Annotated[
+        int | None,
+        typer.Option(
+            min=1,
+            max=4096,
+            metavar="N",
+            help="GPUs of a server. Default: as in the topology, or 8.",
+            show_default=False,
+        ),
+    ] = None,
     topology: Annotated[
         Path | None,
         typer.Option(metavar="FILE", help="SimAI's topology. Default: rails as in its template.", show_default=False),
@@ -122,7 +131,7 @@ def import_simai(
         str | None,
         typer.Option(
             metavar="NAME",
-            help="nccl or textbook. Default: nccl where servers are known and groups share servers evenly.",
+            help="nccl or textbook. Default: nccl where servers with NVLink are known and groups share servers evenly.",
             show_default=False,
         ),
     ] = None,

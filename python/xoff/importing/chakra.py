@@ -31,6 +31,7 @@ from typing import Any
 from xoff._core import InputError
 from xoff.importing.document import MAX_OPERATIONS, MAX_STAR, Imported, Job, Operation, Table, Value
 from xoff.importing.goal import DELAY, RATE
+from xoff.importing.matching import matched
 from xoff.importing.notes import Notes
 from xoff.importing.source import MAX_JOB_BYTES, MAX_MESSAGE, MAX_NS, Source, read_bytes, shown
 
@@ -65,15 +66,23 @@ class _Node:
         return InputError(f"{path}: node {self.id}{called}: {why}")
 
     def whole(self, path: Path, name: str, most: int) -> int:
-        """Returns an attribute that is a whole number; zero if it is missing.
+        """Returns an attribute that is a whole number, or true or false if `most` is 1; zero if it is missing.
 
         Raises `InputError` for any other value.
         """
         value = self.values.get(name, 0)
         value = int(value) if isinstance(value, str) and _WHOLE.fullmatch(value) else value
+        if isinstance(value, bool) and most == 1:
+            value = int(value)
         if not isinstance(value, int) or isinstance(value, bool) or not 0 <= value <= most:
             raise self.wrong(path, f"{name} is not a whole number from 0 to {most}")
         return value
+
+    def given(self, path: Path, name: str, most: int) -> int:
+        """Returns an attribute that is a whole number. Raises `InputError` if it is missing, or any other value."""
+        if name not in self.values:
+            raise self.wrong(path, f"{name} is missing")
+        return self.whole(path, name, most)
 
 
 def convert(
@@ -95,13 +104,11 @@ def convert(
     names = _groups(groups, len(paths))
     for rank, path in enumerate(paths):
         source = Source(path, b"")
-        nodes = sorted(_read(path), key=lambda node: node.id)
+        nodes = _nodes(path)
         # A hostile file may hide nodes from the count: JSON allows escapes in keys.
         if (total := len(job.operations) + len(nodes)) > MAX_OPERATIONS:
             raise InputError(f"{path}: {_too_many(total)}")
         known = {node.id for node in nodes}
-        if len(known) != len(nodes):
-            raise InputError(f"{path}: two nodes have the same number")
         for node in nodes:
             lacking = next((other for other in node.after if other not in known), None)
             if lacking is not None:
@@ -116,6 +123,7 @@ def convert(
             job.groups[f"g{number}"] = members
     if (lone := next((one for one in job.operations if one.group and one.group not in job.groups), None)) is not None:
         raise InputError(f"{paths[lone.rank or 0]}: {lone.name}: the group has no other rank")
+    job.operations, _ = matched(job.operations, job.groups, lambda one: _place(paths, one))
     text = f"the network is not in the files: a star of {len(paths):,} hosts at {RATE} with {DELAY} a link"
     notes.add(Source(paths[0], b""), (), text)
     tables = [
@@ -127,12 +135,13 @@ def convert(
         raise InputError(f"{paths[0]}: the traces have no nodes")
     found = Imported(f"Chakra traces of {len(paths):,} ranks", "job", tables=tables, job=job, notes=notes)
 
-    def place(_: int, row: int) -> str:
-        one = job.operations[row]
-        return f"{paths[one.rank or 0]}: node {one.where}"
-
-    found.file, found.place = paths[0], place
+    found.file, found.place = paths[0], lambda _, row: _place(paths, job.operations[row])
     return found
+
+
+def _place(paths: Sequence[Path], one: Operation) -> str:
+    """Returns the place of an operation in the traces."""
+    return f"{paths[one.rank or 0]}: node {one.where}"
 
 
 def _count(paths: Sequence[Path]) -> None:
@@ -173,7 +182,7 @@ def _groups(file: Path | None, ranks: int) -> dict[str, tuple[int, list[int]]]:
 def _computation(rank: int, node: _Node, processor: dict[str, Value], notes: Notes, source: Source) -> Operation:
     """Returns the computation of a node, with the duration or the floating-point operations."""
     name, after = f"n{node.id}", tuple(f"n{other}" for other in dict.fromkeys(node.after))
-    unit = "cpu" if node.values.get("is_cpu_op") else "gpu"
+    unit = "cpu" if node.whole(source.path, "is_cpu_op", 1) else "gpu"
     flop, size = (node.whole(source.path, key, 2**63 - 1) for key in ("num_ops", "tensor_size"))
     if flop and unit == "gpu" and processor:
         if node.duration_ps:
@@ -213,7 +222,7 @@ def _operation(
     nothing = Operation(rank, "compute", name, after, duration=0, where=node.id)
     if node.type in {"COMM_SEND", "COMM_RECV"}:
         is_send = node.type == "COMM_SEND"
-        peer = node.whole(path, "comm_dst" if is_send else "comm_src", ranks - 1)
+        peer = node.given(path, "comm_dst" if is_send else "comm_src", ranks - 1)
         size = max(node.whole(path, "comm_size", MAX_MESSAGE), 1) if is_send else None
         kind, unit = ("send", "comm") if is_send else ("recv", "")
         if is_send and not node.values.get("comm_size"):
@@ -221,10 +230,7 @@ def _operation(
         tag = node.whole(path, "comm_tag", 2**62)
         return Operation(rank, kind, name, after, unit=unit, peer=peer, tag=tag, size=size, where=node.id)
     if node.type == "COMM_COLL":
-        given = node.values.get("comm_type", 0)
-        kind = _COLLECTIVES.get(
-            _BY_NAME.get(given, -1) if isinstance(given, str) else node.whole(path, "comm_type", 9), ""
-        )
+        kind = _COLLECTIVES.get(_comm_type(node, path), "")
         if not kind:
             notes.add(source, (), "gathers and scatters are not carried over and take no time")
             return nothing
@@ -238,7 +244,12 @@ def _operation(
         number, members = groups[group]
         if rank not in members:
             raise node.wrong(path, f"rank {rank} is not in the group {shown(group)}")
-        size = None if kind == "barrier" else _data(kind, node.whole(path, "comm_size", 2**42), len(members))
+        size = None
+        if kind != "barrier":
+            share = node.whole(path, "comm_size", 2**42)
+            size = _data(kind, share, len(members))
+            if share < (1 if kind == "all_gather" else len(members)):
+                notes.add(source, (), "a collective of less than a byte for each rank is run with a byte for each rank")
         return Operation(
             rank, kind, name, after, unit="comm", size=size, group=f"g{number}", label="coll", where=node.id
         )
@@ -247,9 +258,31 @@ def _operation(
     return nothing
 
 
+def _comm_type(node: _Node, path: Path) -> int:
+    """Returns the number of the kind of a collective. Raises `InputError` for an unknown kind."""
+    given = node.values.get("comm_type")
+    if isinstance(given, str) and not _WHOLE.fullmatch(given):
+        if given not in _BY_NAME:
+            raise node.wrong(path, f"comm_type: {shown(given)} is unknown; known are {', '.join(_BY_NAME)}")
+        return _BY_NAME[given]
+    return node.given(path, "comm_type", 9)
+
+
 def _data(kind: str, given: int, ranks: int) -> int:
     """Returns the bytes of a collective as ``collective.size`` counts them: at least one byte per pair of ranks."""
     return max(given, 1) * ranks if kind == "all_gather" else max(given, ranks)
+
+
+def _nodes(path: Path) -> list[_Node]:
+    """Returns the nodes of a trace by number. Raises `InputError` at the second node with a number."""
+    found: dict[int, _Node] = {}
+    for node in _read(path):
+        if node.id in found:
+            raise node.wrong(path, "an earlier node has the same number")
+        if node.type == "INVALID":
+            raise node.wrong(path, "is of the type INVALID, which means nothing; remove the node")
+        found[node.id] = node
+    return [found[number] for number in sorted(found)]
 
 
 def _read(path: Path) -> Iterator[_Node]:
@@ -271,7 +304,7 @@ def _of_json(path: Path) -> Iterator[_Node]:
     if not isinstance(nodes, list):
         raise InputError(f"{path}: has no list `workload_graph`")
     for number, one in enumerate(nodes):
-        if not isinstance(one, dict) or not isinstance(one.get("Id"), int) or one["Id"] < 0:
+        if not isinstance(one, dict) or type(one.get("Id")) is not int or one["Id"] < 0:
             raise InputError(f"{path}: node {number}: has no number (Id)")
         kind = one.get("NodeType")
         kind = _NODE_TYPES[kind] if isinstance(kind, int) and 0 <= kind < len(_NODE_TYPES) else str(kind)
@@ -322,6 +355,9 @@ def _bounds(path: Path, content: bytes) -> Iterator[tuple[int, int]]:
     at = 0
     while at < len(content):
         length, start = _length(path, content, at)
+        # The first message describes the file, and may have nothing to say. A node has a number or a type.
+        if not length and at:
+            raise InputError(f"{path}: the message at byte {at} is empty; is this file a Chakra trace?")
         at = start + length
         if at > len(content):
             raise InputError(f"{path}: ends within a message, at byte {start}")

@@ -38,6 +38,7 @@ def command(
             "scenario": str(written[0]),
             "files": [str(file) for file in written],
             "flows": found.flows,
+            "endless": found.endless,
             "bytes": found.bytes,
             "notes": found.notes.records(),
         }
@@ -45,6 +46,8 @@ def command(
         return
     print_notes(found.notes, is_verbose=is_verbose)
     flows = "1 flow" if found.flows == 1 else f"{found.flows:,} flows"
+    if found.endless:
+        flows += f" ({found.endless:,} without an end)"
     print(f"{formatting.plain(str(written[0]))}: {flows} of {formatting.size(found.bytes)} together")
 
 

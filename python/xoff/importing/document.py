@@ -25,6 +25,8 @@ MAX_SHARED = 2**31
 # Hosts of a star.
 MAX_STAR = 16_000
 _WIDTH = 118
+# The line of the written scenario, which a refused import removes.
+_LINE = re.compile(r" \(line \d+\)$")
 # The core's message on a row of a table. The name of an operation is one that the importer generated.
 _ROW = re.compile(
     r"workload\[(\d+)\]\.(?:table|graph\.operations_table)\[(\d+)\]\.(\w+): "
@@ -60,6 +62,8 @@ class Flow:
     start: int
     id: str | int
     after: Sequence[str] = ()
+    is_endless: bool = False
+    """Whether the flow has no end in the input: the size is a number that no run reaches."""
 
 
 @dataclass(slots=True)
@@ -89,7 +93,8 @@ class Operation:
     duration: int | None = None
     """In picoseconds."""
     peer: int | None = None
-    tag: int = 0
+    tag: int | None = 0
+    """Before messages are matched (`matching.py`), a receive from any rank has no peer, and of any tag no tag."""
     size: int | None = None
     group: str = ""
     label: str = ""
@@ -176,6 +181,8 @@ class Imported:
     place: Callable[[int, int], str] | None = None
     """Returns the place in the files of a row of a table: ``job.goal: line 5``. The arguments are the number of the
     workload, among those with flows, and the number of the row."""
+    origins: dict[str, str] = field(default_factory=dict)
+    """The places in the files of settings outside of tables, by key: ``config.txt: line 3: U_TARGET``."""
     _of_job: dict[str, int] = field(default_factory=dict)
 
     @property
@@ -184,10 +191,15 @@ class Imported:
         return self._of_job.get("flows", 0) + sum(len(one.flows) for one in self.workloads if not one.is_added)
 
     @property
+    def endless(self) -> int:
+        """The number of flows without an end in the input."""
+        return sum(flow.is_endless for one in self.workloads for flow in one.flows)
+
+    @property
     def bytes(self) -> int:
-        """The payload of the input's flows in bytes; of a written job, of all its messages."""
+        """The payload of the input's flows with an end, in bytes; of a written job, of all its messages."""
         return self._of_job.get("bytes", 0) + sum(
-            flow.size for one in self.workloads if not one.is_added for flow in one.flows
+            flow.size for one in self.workloads if not one.is_added for flow in one.flows if not flow.is_endless
         )
 
     def write(self, out: Path) -> list[Path]:
@@ -208,6 +220,10 @@ class Imported:
 
     def _refusal(self, text: str) -> str:
         """Returns a message on the input for a message on the scenario."""
+        text = _LINE.sub("", text)
+        key, _, why = text.partition(": ")
+        if key in self.origins:
+            return f"{self.origins[key]}: {why}"
         if self.place is not None and (found := _ROW.fullmatch(text)) is not None:
             which, row, key, why = found.groups()
             # Names of groups are generated.

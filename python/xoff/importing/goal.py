@@ -2,8 +2,8 @@
 
 Source: LogGOPSim's grammar (``txt2bin.re``). An operation without dependencies is ready at once; on one processor
 (``cpu``) of a rank, one computation runs at a time. ``a requires b``: a begins when b is done; ``a irequires b``: a
-begins when b has begun, which is when all requirements of b are done. Messages are matched by source and tag, in the
-order of the file.
+begins when b has begun, which is when all requirements of b are done. A receive gets the first suitable message to
+arrive (``matching.py``).
 
 The parameters of LogGOPS (latency, gaps, overheads, rendezvous) are not imported: xoff simulates the network instead.
 """
@@ -12,12 +12,13 @@ from __future__ import annotations
 
 import io
 import re
-from collections import Counter, deque
-from collections.abc import Iterator
+from array import array
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 
 from xoff._core import InputError
-from xoff.importing.document import MAX_STAR, Imported, Job, Operation, Table
+from xoff.importing.document import MAX_STAR, Imported, Job, Operation, Table, rate, time
+from xoff.importing.matching import matched
 from xoff.importing.notes import Notes
 from xoff.importing.source import MAX_MESSAGE, MAX_NS, Source, shown
 
@@ -28,9 +29,11 @@ _SHORT = 4
 _OPTIONS = ("tag", "cpu", "nic")
 # An operation stands at the beginning of a line, after its label; a number follows.
 _COUNTED = re.compile(r"^[^\S\n]*(?:\w+:[^\S\n]+)?(?:send|recv|calc)[^\S\n]+[0-9]", re.M)
-_REMARK = re.compile(r"/\*.*?\*/|//[^\n]*", re.S)
+# A comment that nothing closes is one match up to the end of the file: other comments are not searched in it again.
+_REMARK = re.compile(r"/\*.*?(?P<end>\*/|\Z)|//[^\n]*", re.S)
 # The file has no rates: these are defaults.
-RATE, DELAY = "400Gbps", "500ns"
+_BPS, _DELAY_PS = 400 * 10**9, 500_000
+RATE, DELAY = rate(_BPS), time(_DELAY_PS)
 
 
 @dataclass(slots=True)
@@ -63,32 +66,21 @@ def convert(file: Source, order: str = "message") -> Imported:
     notes = Notes()
     ranks = _ranks(file, notes)
     job = Job("job")
-    sends: dict[tuple[int, int], list[tuple[int, int]]] = {}
-    for rank, operations in ranks.items():
-        for number, one in enumerate(operations):
-            if one.kind == "send":
-                sends.setdefault((one.peer or 0, one.tag or 0), []).append((rank, number))
-    tags = _tags(ranks, sends, file, notes)
+    received = array("q")
     for rank, operations in ranks.items():
         for number, one in enumerate(operations):
             after = _after(operations, one)
             if _has_beginning(one):
                 job.operations.append(Operation(rank, "compute", f"b{number}", after, duration=0, where=one.line))
                 after = (f"b{number}",)
-            unit = _unit(one, order)
-            if one.kind == "calc":
-                duration = one.size * 1000
-                job.operations.append(
-                    Operation(rank, "compute", f"o{number}", after, unit=unit, duration=duration, where=one.line)
-                )
-            else:
-                peer, tag = tags[rank, number]
-                size = one.size if one.kind == "send" else None
-                job.operations.append(
-                    Operation(
-                        rank, one.kind, f"o{number}", after, unit=unit, peer=peer, tag=tag, size=size, where=one.line
-                    )
-                )
+                received.append(0)
+            job.operations.append(_made(rank, number, one, after, order))
+            received.append(one.size if one.kind == "recv" else 0)
+    given = job.operations
+    job.operations, message_of = matched(
+        given, {}, lambda one: file.place(one.where), byte_ps=8 * 10**12 // _BPS, latency_ps=2 * _DELAY_PS
+    )
+    _say_of_messages(given, job.operations, message_of, received, file, notes)
     notes.add(file, (), f"the network is not in the file: a star of {len(ranks):,} hosts at {RATE} with {DELAY} a link")
     if any(one.kind != "calc" for operations in ranks.values() for one in operations):
         text = (
@@ -112,6 +104,45 @@ def convert(file: Source, order: str = "message") -> Imported:
     return found
 
 
+def _made(rank: int, number: int, one: _One, after: tuple[str, ...], order: str) -> Operation:
+    """Returns an operation of the job."""
+    name, unit = f"o{number}", _unit(one, order)
+    if one.kind == "calc":
+        return Operation(rank, "compute", name, after, unit=unit, duration=one.size * 1000, where=one.line)
+    size = one.size if one.kind == "send" else None
+    return Operation(rank, one.kind, name, after, unit=unit, peer=one.peer, tag=one.tag, size=size, where=one.line)
+
+
+def _say_of_messages(
+    given: list[Operation],
+    made: list[Operation],
+    message_of: Sequence[int],
+    received: Sequence[int],
+    file: Source,
+    notes: Notes,
+) -> None:
+    """Adds notes on matched receives.
+
+    given, made: the operations before and after matching.
+    message_of, received: the message of each receive, and the bytes that the file gives for the receive.
+    """
+    for index, message in enumerate(message_of):
+        one = given[index]
+        if one.kind != "recv":
+            continue
+        if one.peer is None or one.tag is None:
+            text = (
+                "a receive from any rank, or of any tag, gets the message that arrives first in a network without "
+                "other traffic; in LogGOPSim queues decide as well"
+            )
+            notes.add(file, one.where, text)
+        elif made[index] is not one:
+            text = "messages of one tag arrive in another order than they are listed, and get separate tags"
+            notes.add(file, one.where, text, matters=False)
+        if given[message].size != max(received[index], 1):
+            notes.add(file, one.where, "a receive of another size than its message: the size of the message counts")
+
+
 def _unit(one: _One, order: str) -> str:
     """Returns the unit that runs one operation at a time: a processor, a network interface, or an empty text."""
     if one.kind == "calc":
@@ -133,74 +164,6 @@ def _after(operations: list[_One], one: _One) -> tuple[str, ...]:
 def _has_beginning(one: _One) -> bool:
     """True if the start of an operation is a separate operation, for which other operations wait."""
     return one.is_begun_with and (len(one.requires) > _SHORT or bool(one.begins_with))
-
-
-class _Offers:
-    """The unreceived messages to a rank, by source, by tag and all, in the order of the file."""
-
-    def __init__(self, left: Counter[tuple[int, int]]) -> None:
-        self._left = left
-        self._kinds: dict[tuple[int | None, int | None], deque[tuple[int, int]]] = {}
-        for source, tag in left:
-            for kind in ((source, None), (None, tag), (None, None)):
-                self._kinds.setdefault(kind, deque()).append((source, tag))
-
-    def take(self, source: int | None, tag: int | None) -> tuple[int, int] | None:
-        """Takes a message of a source and of a tag, each None for any.
-
-        Returns source and tag; None without a message.
-        """
-        waiting = self._kinds.get((source, tag), deque())
-        while waiting and not self._left[waiting[0]]:
-            waiting.popleft()
-        if not waiting:
-            return None
-        self._left[waiting[0]] -= 1
-        return waiting[0]
-
-
-def _tags(
-    ranks: dict[int, list[_One]], sends: dict[tuple[int, int], list[tuple[int, int]]], file: Source, notes: Notes
-) -> dict[tuple[int, int], tuple[int, int]]:
-    """Returns peer and tag of each message at both ends; receives from any source get the remaining messages."""
-    found: dict[tuple[int, int], tuple[int, int]] = {}
-    left: dict[int, Counter[tuple[int, int]]] = {}
-    for (to, tag), all_sends in sends.items():
-        for rank, number in all_sends:
-            found[rank, number] = (to, tag)
-            left.setdefault(to, Counter())[rank, tag] += 1
-    wild: list[tuple[int, int, _One]] = []
-    for rank, operations in ranks.items():
-        for number, one in enumerate(operations):
-            if one.kind != "recv":
-                continue
-            if one.peer is None or one.tag is None:
-                wild.append((rank, number, one))
-                continue
-            own = left.get(rank, Counter())
-            if not own[one.peer, one.tag]:
-                file.wrong(
-                    one.line, f"rank {one.peer} sends rank {rank} no message with the tag {one.tag} for this receive"
-                )
-            own[one.peer, one.tag] -= 1
-            found[rank, number] = (one.peer, one.tag)
-    offers = {rank: _Offers(left.get(rank, Counter())) for rank in dict.fromkeys(rank for rank, _, _ in wild)}
-    for rank, number, one in wild:
-        match = offers[rank].take(one.peer, one.tag)
-        if match is None:
-            file.wrong(one.line, f"no rank sends rank {rank} a message for this receive")
-        found[rank, number] = match
-        text = (
-            "a receive from any rank, or of any tag, gets the first unmatched message of the file; in "
-            "LogGOPSim the first"
-        )
-        notes.add(file, one.line, f"{text} that arrives")
-    for (to, tag), all_sends in sends.items():
-        for rank, number in all_sends:
-            if left[to][rank, tag]:
-                why = f"rank {to} receives no message of rank {rank} with the tag {tag} for this send"
-                file.wrong(ranks[rank][number].line, why)
-    return found
 
 
 def _ranks(file: Source, notes: Notes) -> dict[int, list[_One]]:
@@ -247,7 +210,13 @@ def _statements(file: Source) -> Iterator[tuple[int, list[str]]]:
     """
     text = file.content.decode()
     if "/*" in text or "//" in text:
-        text = _REMARK.sub(lambda found: "\n" * found[0].count("\n"), text)
+
+        def blank(found: re.Match[str]) -> str:
+            if found["end"] == "":
+                file.wrong(text.count("\n", 0, found.start()) + 1, "the comment does not end; close it by `*/`")
+            return "\n" * found[0].count("\n")
+
+        text = _REMARK.sub(blank, text)
     if (total := sum(1 for _ in _COUNTED.finditer(text))) > _MAX_OPERATIONS:
         raise InputError(f"{file.path}: has {total:,} operations; at most {_MAX_OPERATIONS:,} are allowed")
     for number, line in enumerate(io.StringIO(text), 1):
@@ -271,19 +240,27 @@ def _operation(
         case ["send", size, "to", peer, *options]:
             if not size.endswith("b"):
                 file.wrong(line, f"{shown(size)}: a size ends in `b`")
-            one = _One(line, "send", max(file.whole(size[:-1], line, "send", MAX_MESSAGE), 1))
+            one = _One(line, "send", file.whole(size[:-1], line, "send", MAX_MESSAGE))
+            if not one.size:
+                notes.add(file, line, "a message of 0 B is sent as 1 B")
+                one.size = 1
             one.peer = file.whole(peer, line, "to", count - 1)
         case ["recv", size, "from", peer, *options]:
             one = _One(line, "recv", file.whole(size.removesuffix("b"), line, "recv", MAX_MESSAGE))
             one.peer = None if peer == "-1" else file.whole(peer, line, "from", count - 1)
         case _:
             file.wrong(line, f"{shown(' '.join(words))}: send, recv, calc, requires or irequires is expected")
-    while options:
-        if len(options) < 2 or options[0] not in _OPTIONS:
-            file.wrong(line, f"{shown(options[0])} is not an option; allowed are {', '.join(_OPTIONS)}")
-        name, value, *options = options
+    seen = set()
+    for place in range(0, len(options), 2):
+        name, value = options[place], options[place + 1] if place + 1 < len(options) else ""
+        if name not in _OPTIONS or not value:
+            file.wrong(line, f"{shown(name)} is not an option with a value; allowed are {', '.join(_OPTIONS)}")
+        if name in seen:
+            file.wrong(line, f"{name} is given twice; remove one")
+        seen.add(name)
         if name == "tag":
-            one.tag = None if value == "-1" else file.whole(value, line, name, 2**63 - 1)
+            is_any = value == "-1" and one.kind == "recv"
+            one.tag = None if is_any else file.whole(value, line, name, 2**63 - 1)
         elif name == "cpu":
             one.cpu = file.whole(value, line, name, 1000)
         elif file.whole(value, line, name):

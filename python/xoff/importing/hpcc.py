@@ -75,7 +75,7 @@ def convert(topology: Source, flows: Source, config: Source | None) -> Imported:
         index = int([one for one in found.workloads if one.flows][which].flows[row].id)
         return flows.place(_line(flows, index, 5 if is_conweave else 6))
 
-    found.file, found.place = flows.path, place
+    found.file, found.place, found.origins = flows.path, place, settings.origins
     return found
 
 
@@ -146,6 +146,7 @@ def _flows(source: Source, network: Network, notes: Notes) -> tuple[bool, _Read]
         found.of.append(found.kinds.setdefault((group, port), len(found.kinds)))
     if not count:
         notes.add(source, (), "the file has no flows")
+    notes.add_rest(words, "flow", 6 if has_port else 5)
     notes.add(source, (), "another hash chooses among equal paths: flows share other links than in the original")
     if any(pg == 0 for pg, _ in found.kinds):
         notes.add(

@@ -22,12 +22,20 @@ ERRORS = (
 _MAX_SEARCH = 2**28
 
 
-def faults(network: Network, frame: int, given: float) -> list[Table]:
-    """Returns the faults of links.
+def faults(network: Network, frame: int, given: float, *, has_pfc: bool) -> list[Table]:
+    """Returns the faults of links, and what PFC needs beside lossy links.
 
     frame: bytes of a data frame.
     given: the rate of links without a separate rate.
     """
+    found = _faults(network, frame, given)
+    if found and has_pfc:
+        comment = "A resume may be lost. A pause without refresh expires in xoff, and lasts in the original."
+        found.append(Table("switch.flow_control.pfc", {"quanta": 65_535}, comment))
+    return found
+
+
+def _faults(network: Network, frame: int, given: float) -> list[Table]:
     rates: dict[tuple[int, int], float] = {}
     for a, b, _, _ in network.links:
         pair = min(a, b), max(a, b)

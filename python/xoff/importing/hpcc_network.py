@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Container
 from dataclasses import dataclass, field
 
 
@@ -21,17 +21,29 @@ class Network:
         return f"{'s' if self.is_switch[node] else 'h'}{node}"
 
     def places(self) -> list[int]:
-        """Returns one host of each set of hosts with equal links, which are equally far from all other nodes."""
+        """Returns the hosts at the ends of the longest round trips, from which to search.
+
+        Of the hosts with one link, the farthest for each neighbour and rate: other hosts there have the same paths
+        behind their link. Of the hosts with several links, one for each set of equal links.
+        """
         links: dict[int, dict[int, tuple[int, int]]] = {}
         for a, b, bps, delay in self.links:
             for end, other in ((a, b), (b, a)):
                 if not self.is_switch[end]:
                     links.setdefault(end, {})[other] = (bps, delay // 1000)
-        first: dict[tuple[tuple[int, tuple[int, int]], ...], int] = {}
+        farthest: dict[tuple[int, int], tuple[int, int]] = {}
+        several: dict[tuple[tuple[int, tuple[int, int]], ...], int] = {}
         for host, is_switch in enumerate(self.is_switch):
-            if not is_switch:
-                first.setdefault(tuple(links.get(host, {}).items()), host)
-        return list(first.values())
+            if is_switch:
+                continue
+            found = links.get(host, {})
+            if len(found) == 1:
+                ((other, (bps, delay)),) = found.items()
+                if delay > farthest.get((other, bps), (-1, 0))[0]:
+                    farthest[other, bps] = delay, host
+            else:
+                several.setdefault(tuple(found.items()), host)
+        return sorted([*several.values(), *(host for _, host in farthest.values())])
 
     def switch_rates(self) -> Counter[int]:
         """Returns the number of switch ports with each rate."""
@@ -48,8 +60,11 @@ class Network:
         first = self.is_switch.index(False) if False in self.is_switch else -1
         return next((bps for a, b, bps, _ in self.links if first in (a, b)), 0)
 
-    def meets(self) -> Callable[[int, int], bool]:
-        """Returns a predicate of two hosts: true if a path without other hosts joins the hosts."""
+    def joined_switches(self, without: Container[int] = ()) -> Callable[[int], int]:
+        """Returns a function of a node: one switch of each group of switches that links join; others by themselves.
+
+        without: switches whose links join nothing.
+        """
         first = list(range(len(self.is_switch)))
 
         def found(node: int) -> int:
@@ -59,8 +74,13 @@ class Network:
             return node
 
         for a, b, _, _ in self.links:
-            if self.is_switch[a] and self.is_switch[b]:
+            if self.is_switch[a] and self.is_switch[b] and a not in without and b not in without:
                 first[found(a)] = found(b)
+        return found
+
+    def meets(self) -> Callable[[int, int], bool]:
+        """Returns a predicate of two hosts: true if a path without other hosts joins the hosts."""
+        found = self.joined_switches()
         # For each host, the hosts at its links, and one switch of each connected group of switches at its links.
         hosts: dict[int, set[int]] = {}
         switches: dict[int, set[int]] = {}

@@ -14,6 +14,24 @@ from decimal import Decimal
 
 from xoff.importing.document import Table, Value, listed, rate, size, time
 from xoff.importing.hpcc_errors import ERRORS, faults
+from xoff.importing.hpcc_keys import (
+    BALANCING,
+    CONTROLS,
+    CONWEAVE,
+    DEFAULTS,
+    FLAGS,
+    MAPS,
+    MARKED,
+    NAMES,
+    NONE,
+    OF_CONTROLS,
+    OF_HPCC,
+    ONE_VALUE,
+    VARIANTS,
+    WINDOW,
+    WITHOUT_EFFECT,
+    WORDS,
+)
 from xoff.importing.hpcc_network import Network
 from xoff.importing.notes import Notes
 from xoff.importing.source import Source, Words, shown
@@ -24,117 +42,17 @@ _MICROSECOND = 10**6
 _SECOND = 10**12
 # Default duration of pauses in ConWeave's program.
 _PAUSE_PS = 5 * _MICROSECOND
-_MAPS = ("KMIN_MAP", "KMAX_MAP", "PMAX_MAP")
 _MAX_ENTRIES = 1000
+_MOST_KILOBYTES = 10**9
 # Headers of data, additional telemetry by CC_MODE, and ACKs.
 _HEADER_BYTES = 48
 _STAMP_BYTES = {3: 42, 7: 8}
 _ACK_BYTES = {3: 88}
 _MEGABYTE = 1024 * 1024
-
-_OUTPUTS = (
-    *("TRACE_FILE", "TRACE_OUTPUT_FILE", "FCT_OUTPUT_FILE", "PFC_OUTPUT_FILE", "QLEN_MON_FILE", "QLEN_MON_START"),
-    *("QLEN_MON_END", "ENABLE_TRACE", "FLOW_INPUT_FILE", "CNP_OUTPUT_FILE", "VOQ_MON_FILE", "VOQ_MON_DETAIL_FILE"),
-    *("UPLINK_MON_FILE", "CONN_MON_FILE", "EST_ERROR_MON_FILE", "SW_MONITORING_INTERVAL"),
-)
-# Settings whose value does not matter, and the note on each.
-_WITHOUT_EFFECT = {
-    **dict.fromkeys(_OUTPUTS, "in xoff `[probe]` chooses the recorded data, and `xoff run --out` the place"),
-    **dict.fromkeys(("DATA_RATE", "LINK_DELAY", "LOAD"), "has no effect in the original"),
-    "TOPOLOGY_FILE": "the topology of the command line is used",
-    "FLOW_FILE": "the flows of the command line are used",
-    "USE_DYNAMIC_PFC_THRESHOLD": "ignored: thresholds always follow the free buffer, as in the original",
-    "L2_CHUNK_SIZE": "has an effect with L2_BACK_TO_ZERO, or an L2_ACK_INTERVAL above 1",
-    "FLOWGEN_STOP_TIME": "ignored: the run ends when all flows of the file are done",
-}
-# Settings of which xoff models one value, and the note on other values.
-_ONE_VALUE = {
-    "L2_ACK_INTERVAL": ("1", "xoff acknowledges every packet"),
-    "L2_BACK_TO_ZERO": (
-        "0",
-        "after a loss the sender of xoff goes back to the lost packet, not to the beginning of the chunk",
-    ),
-    "RATE_BOUND": ("1", "xoff paces flows"),
-}
-_CONTROLS: dict[int, tuple[str, dict[str, str]]] = {
-    1: (
-        "dcqcn",
-        {
-            "EWMA_GAIN": "g",
-            "ALPHA_RESUME_INTERVAL": "alpha_interval",
-            "RATE_DECREASE_INTERVAL": "decrease_interval",
-            "RP_TIMER": "increase_interval",
-            "FAST_RECOVERY_TIMES": "fast_recovery_steps",
-            "RATE_AI": "additive_increase",
-            "RATE_HAI": "hyper_increase",
-            "MIN_RATE": "minimum_rate",
-            "CLAMP_TARGET_RATE": "clamp_target",
-        },
-    ),
-    3: (
-        "hpcc",
-        {"U_TARGET": "eta", "MI_THRESH": "max_stage", "RATE_AI": "additive_increase", "MIN_RATE": "minimum_rate"},
-    ),
-    10: (
-        "hpcc_pint",
-        {
-            "U_TARGET": "eta",
-            "MI_THRESH": "max_stage",
-            "RATE_AI": "additive_increase",
-            "MIN_RATE": "minimum_rate",
-            "PINT_PROB": "probability",
-        },
-    ),
-    7: ("timely", {"RATE_AI": "additive_increase", "RATE_HAI": "hyper_increase", "MIN_RATE": "minimum_rate"}),
-    8: ("dctcp", {"EWMA_GAIN": "g", "DCTCP_RATE_AI": "additive_increase", "MIN_RATE": "minimum_rate"}),
-}
-"""Congestion controls by CC_MODE: the key in a scenario, and the settings."""
-_NAMES = {1: "DCQCN", 3: "HPCC", 7: "TIMELY", 8: "DCTCP", 10: "HPCC-PINT"}
-# The values that xoff models for controls with a window or telemetry, and the note on other values.
-_VARIANTS = {
-    "HAS_WIN": ("1", "flows have a window in xoff"),
-    "VAR_WIN": ("1", "the window follows the rate in xoff, and is constant in the original"),
-    "GLOBAL_T": ("1", "in xoff all flows have the longest round trip of the network"),
-    "FAST_REACT": ("1", "in xoff each ACK changes the rate"),
-    "MULTI_RATE": ("0", "in xoff a flow has one rate, not one for each hop"),
-    "SAMPLE_FEEDBACK": ("0", "xoff uses the telemetry of every packet"),
-}
-# The defaults in both programs.
-_DEFAULTS = {
-    "HAS_WIN": "1",
-    "VAR_WIN": "0",
-    "GLOBAL_T": "1",
-    "FAST_REACT": "1",
-    "MULTI_RATE": "1",
-    "SAMPLE_FEEDBACK": "0",
-}
-_WINDOW = ("HAS_WIN", "VAR_WIN", "GLOBAL_T")
-# Only the algorithm of HPCC reads these; HPCC-PINT reacts to each ACK.
-_OF_HPCC = ("FAST_REACT", "MULTI_RATE", "SAMPLE_FEEDBACK")
 # The alpha of a port doubles with its rate, up to 1.
 _MOST_DOUBLINGS = 3
 # The range of round trips in a scenario.
 _ROUND_TRIPS_NS = range(10, 10**9 + 1)
-_BALANCING = {2: ("DRILL", "drill"), 3: ("CONGA", "conga"), 6: ("LetFlow", "flowlet"), 9: ("ConWeave", "conweave")}
-_CONWEAVE = {
-    "CONWEAVE_TX_EXPIRY_TIME": "expiry",
-    "CONWEAVE_REPLY_TIMEOUT_EXTRA": "reply_slack",
-    "CONWEAVE_EXTRA_VOQ_FLUSH_TIME": "flush_slack",
-    "CONWEAVE_PATH_PAUSE_TIME": "path_pause",
-    "CONWEAVE_DEFAULT_VOQ_WAITING_TIME": "flush_default",
-}
-_OF_CONTROLS = (
-    *dict.fromkeys(key for _, keys in _CONTROLS.values() for key in keys),
-    *("FAST_REACT", "MULTI_RATE", "SAMPLE_FEEDBACK", "INT_MULTI", "PINT_LOG_BASE", "PINT_PROB"),
-)
-# All keys, and the number of words after each; maps give their own number.
-_WORDS = dict.fromkeys(
-    (
-        *_WITHOUT_EFFECT, *_ONE_VALUE, *_OF_CONTROLS, *_WINDOW, *_CONWEAVE, "ENABLE_QCN", "ENABLE_PFC", "ENABLE_IRN",
-        "PACKET_PAYLOAD_SIZE", "SIMULATOR_STOP_TIME", "FLOWGEN_START_TIME", "CC_MODE", "LB_MODE", "BUFFER_SIZE",
-        "RANDOM_SEED", "ERROR_RATE_PER_LINK", "ACK_HIGH_PRIO", "PAUSE_TIME",
-    ), 1,
-) | {"LINK_DOWN": 3}  # fmt: skip
 
 
 class Settings:
@@ -147,6 +65,8 @@ class Settings:
         self._is_conweave = is_conweave
         self._found: dict[str, tuple[list[str], int]] = {}
         self._longest: tuple[int, int] | None = None
+        self.origins: dict[str, str] = {}
+        """The places of the settings in the file, by the key of the scenario."""
         if source is not None:
             self._read(source)
 
@@ -154,12 +74,12 @@ class Settings:
         words = Words(source)
         began = 0
         for word, line in words.rest():
-            if word in _MAPS:
+            if word in MAPS:
                 words.line = line
                 entries = words.whole(f"the number of entries of {word}", _MAX_ENTRIES)
                 taken = [words.take(f"an entry of {word}") for _ in range(2 * entries)]
-            elif word in _WORDS:
-                taken = [words.take(f"the value of {word}") for _ in range(_WORDS[word])]
+            elif word in WORDS:
+                taken = [words.take(f"the value of {word}") for _ in range(WORDS[word])]
             else:
                 if line != began and re.fullmatch("[A-Z][A-Z0-9_]+", word):
                     why = "unknown, and ignored by the original as well"
@@ -167,6 +87,9 @@ class Settings:
                 began = line
                 continue
             began = line
+            if word in self._found:
+                why = f"{word}: also given in line {line}; the last value counts, as in the original"
+                self.notes.add(source, self._found[word][1], why, matters=False)
             self._found[word] = (taken, line)
 
     def begin(self, default: int) -> int:
@@ -177,6 +100,8 @@ class Settings:
     def top(self, begin: int) -> dict[str, Value]:
         """Returns the settings outside of tables."""
         found: dict[str, Value] = {}
+        self._origin("seed", "RANDOM_SEED")
+        self._origin("until", "SIMULATOR_STOP_TIME")
         if "RANDOM_SEED" in self._found:
             found["seed"] = self._whole("RANDOM_SEED", 1)
         end = self._scaled("SIMULATOR_STOP_TIME", _SECOND)
@@ -196,11 +121,12 @@ class Settings:
             pfc = Table("switch.flow_control.pfc", comment=comment)
             return [framing, *self._switch(classes, []), pfc, *acks, *faults]
         self._say_of_all()
-        mode = self._whole("CC_MODE", 1)
+        mode = self._one_of("CC_MODE", 1, {NONE: "none", **NAMES})
+        self._one_of("LB_MODE", 0, {number: name for number, (name, _) in BALANCING.items()})
         payload = self._whole("PACKET_PAYLOAD_SIZE", 1000)
         framing = Table("framing", self._framing(mode, payload), "Frame sizes of the original, without padding.")
         headroom, headrooms = self._headrooms()
-        marks, thresholds = self._marks()
+        marks, thresholds = self._marks(mode)
         overrides = _overrides(thresholds, self._alphas(), headrooms)
         switch = [self._buffer(headroom), *marks, *self._flow_control(mode, payload), *overrides]
         host = [self._acks(mode), self._retransmission(payload), self._control(mode, payload)]
@@ -216,7 +142,7 @@ class Settings:
         if self._weaves(mode):
             self._say_or_file(key, "in xoff ACKs precede data beside ConWeave")
             return None
-        if self._whole(key, 0):
+        if self._flag(key, 0):
             self._say(key, "ignored: ACKs wait with data at switches, as in the original", matters=False)
         else:
             # The program checks the pause of this one group, whatever groups flows have.
@@ -229,6 +155,7 @@ class Settings:
 
     def _framing(self, mode: int, payload: int) -> dict[str, Value]:
         ack = _ACK_BYTES.get(mode, 60)
+        self._origin("framing.payload", "PACKET_PAYLOAD_SIZE")
         return {
             "payload": f"{payload}B",
             "header": f"{self._header(mode)}B",
@@ -239,14 +166,11 @@ class Settings:
     def _faults(self, mode: int, payload: int) -> list[Table]:
         """Returns the faults of links with random losses, at the link's rate or the rate of the settings."""
         key = "ERROR_RATE_PER_LINK"
-        given = float(self._decimal(key) or 0)
+        given = float(self._decimal(key, most=1))
         if given:
             self._say(key, ERRORS)
-        found = faults(self._network, payload + self._header(mode), given)
-        if found and (self.source is None or self._has_pfc()):
-            comment = "A resume may be lost. A pause without refresh expires in xoff, and lasts in the original."
-            found.append(Table("switch.flow_control.pfc", {"quanta": 65_535}, comment))
-        return found
+        has_pfc = self.source is None or self._has_pfc()
+        return faults(self._network, payload + self._header(mode), given, has_pfc=has_pfc)
 
     def _header(self, mode: int) -> int:
         """Returns the bytes of headers of data."""
@@ -271,9 +195,11 @@ class Settings:
 
     def _say_of_all(self) -> None:
         """Adds notes on settings without effect, and on settings with a single modelled value."""
-        for key, text in _WITHOUT_EFFECT.items():
+        for key in FLAGS:
+            self._flag(key, 0)
+        for key, text in WITHOUT_EFFECT.items():
             self._say(key, text, matters=False)
-        for key, (value, text) in _ONE_VALUE.items():
+        for key, (value, text) in ONE_VALUE.items():
             self._say_unless(key, value, text)
         if "LINK_DOWN" in self._found and self._found["LINK_DOWN"][0][0] != "0":
             self._say("LINK_DOWN", "link failures are not carried over")
@@ -298,7 +224,7 @@ class Settings:
             self._say(key, "ignored: pauses last until the resume, as in the original", matters=False)
 
     def _has_pfc(self) -> bool:
-        return bool(self._whole("ENABLE_PFC", 1))
+        return self._flag("ENABLE_PFC", 1)
 
     def _buffer(self, headroom: int) -> Table:
         """Returns the shared buffer, with the headroom of most ports."""
@@ -312,6 +238,7 @@ class Settings:
             )
             # Switches of equal size have equal buffers in both programs.
             self._say_or_file("BUFFER_SIZE", text, matters=len(set(ports)) > 1)
+        self._origin("switch.buffer.shared.total", "BUFFER_SIZE")
         total = megabytes * _MEGABYTE or most * 375_000
         values: dict[str, Value] = {"total": f"{total}B", "alpha": 0.0625 if self._is_conweave else 0.125}
         values["reserve"] = "1048B" if self._is_conweave else "4KiB"
@@ -372,13 +299,19 @@ class Settings:
                     found[end] = found.get(end, 0) + 1
         return found
 
-    def _marks(self) -> tuple[list[Table], dict[int, dict[str, Value]]]:
+    def _marks(self, mode: int) -> tuple[list[Table], dict[int, dict[str, Value]]]:
         """Returns the ECN thresholds of the most frequent rate of switch ports, and those of each other rate."""
         others: dict[int, dict[str, Value]] = {}
-        if not self._whole("ENABLE_QCN", 1) or self.source is None:
+        if self.source is None:
+            return [], others
+        if mode not in MARKED:
+            self._say("ENABLE_QCN", f"no host reacts to marks with CC_MODE {mode}", matters=False)
+        if not self._flag("ENABLE_QCN", 1):
+            for key in MAPS:
+                self._say(key, "has an effect with ENABLE_QCN alone", matters=False)
             return [], others
         rates = self._network.switch_rates()
-        missing = [key for key in _MAPS if key not in self._found]
+        missing = [key for key in MAPS if key not in self._found]
         if missing or not rates:
             self._say_of_file(f"{missing[0] if missing else 'ENABLE_QCN'}: missing: no packet is marked")
             return [], others
@@ -390,10 +323,14 @@ class Settings:
             self.source.wrong(
                 line, f"KMIN_MAP, KMAX_MAP and PMAX_MAP need an entry for {rate(main)}, the rate of ports"
             )
+        if mode not in MARKED:
+            for key in MAPS:
+                self._say(key, f"left out, because no host reacts to marks with CC_MODE {mode}", matters=False)
+            return [], others
         kmin, kmax, pmax = chosen
         for bps, other in sorted(of_rate.items()):
             if other is None:
-                lines = [self._found[key][1] for key in _MAPS]
+                lines = [self._found[key][1] for key in MAPS]
                 self.notes.add(
                     self.source,
                     lines,
@@ -407,13 +344,17 @@ class Settings:
     def _thresholds(self, source: Source, bps: int) -> tuple[int, int, float] | None:
         """Returns Kmin and Kmax in bytes, and Pmax, for a rate; None if a map lacks the rate."""
         found = []
-        for key in _MAPS:
+        for key in MAPS:
             words, line = self._found[key]
             entries = zip(words[::2], words[1::2], strict=True)
             values = [value for of, value in entries if source.whole(of, line, f"a rate of {key}") == bps]
             if not values:
                 return None
-            found.append(source.number(values[-1], line, f"a value of {key}"))
+            most = 1 if key == "PMAX_MAP" else _MOST_KILOBYTES
+            found.append(source.number(values[-1], line, f"a value of {key}", most))
+        if found[0] > found[1]:
+            line = self._found["KMIN_MAP"][1]
+            source.wrong(line, f"KMIN_MAP: {found[0]} kB for {rate(bps)} is above {found[1]} kB, the value of KMAX_MAP")
         return int(found[0] * 1000), int(found[1] * 1000), float(found[2])
 
     def _flow_control(self, mode: int, payload: int) -> list[Table]:
@@ -422,14 +363,15 @@ class Settings:
         if mode == 3:
             found.append(Table("switch.telemetry"))
         if mode == 10:
+            self._origin("switch.telemetry.pint.base", "PINT_LOG_BASE")
             found.append(Table("switch.telemetry.pint", {"base": self._pint_base(), **self._round_trip(payload)}))
         if self._has_pfc():
             found.append(Table("switch.flow_control.pfc"))
         balancing = self._whole("LB_MODE", 0)
-        name, key = _BALANCING.get(balancing, ("this scheme", ""))
+        name, key = BALANCING.get(balancing, ("this scheme", ""))
         weaves = self._weaves(mode)
         if weaves:
-            given = {one: name for one, name in _CONWEAVE.items() if one in self._found}
+            given = {one: name for one, name in CONWEAVE.items() if one in self._found}
             times = {name: self._value(one, f"switch.routing.{key}.{name}") for one, name in given.items()}
             found.append(Table(f"switch.routing.{key}", times))
         elif key == "conweave":
@@ -441,7 +383,7 @@ class Settings:
             found.append(Table(f"switch.routing.{key}"))
         elif balancing:
             self._say("LB_MODE", f"xoff does not have {name}; a hash of the flow chooses the path (ECMP)")
-        for one in _CONWEAVE if not weaves else ():
+        for one in CONWEAVE if not weaves else ():
             why = "a setting of ConWeave" if balancing == 9 else "has an effect with LB_MODE 9 alone"
             self._say(one, why, matters=False)
         return found
@@ -451,7 +393,7 @@ class Settings:
         return self._whole("LB_MODE", 0) == 9 and mode not in {3, 10}
 
     def _retransmission(self, payload: int) -> Table | None:
-        if not self._whole("ENABLE_IRN", 0):
+        if not self._flag("ENABLE_IRN", 0):
             return None
         values: dict[str, Value] = {
             "bdp_cap": f"{self._farthest(payload)[1]}B",
@@ -461,15 +403,15 @@ class Settings:
         return Table("host.transport.irn", values, "The largest product of bandwidth and delay in the network.")
 
     def _control(self, mode: int, payload: int) -> Table | None:
-        name, keys = _CONTROLS.get(mode, ("", {}))
-        there = _NAMES.get(mode, "")
+        name, keys = CONTROLS.get(mode, ("", {}))
+        there = NAMES.get(mode, "")
         is_here = bool(name) and known.kind(f"host.congestion_control.{name}") is not None
         if there and not is_here:
             self._say_or_file("CC_MODE", f"xoff does not have {there}; flows send at line rate")
         values: dict[str, Value] = {}
         if mode == 1:
             values["preset"] = "conweave" if self._is_conweave else "hpcc_config"
-        for key in _OF_CONTROLS:
+        for key in OF_CONTROLS:
             setting = keys.get(key, "")
             path = f"host.congestion_control.{name}.{setting}"
             if setting and is_here and known.kind(path):
@@ -477,8 +419,8 @@ class Settings:
                     values[setting] = self._value(key, path)
                 else:
                     self._say_of_file(f"{key}: not given; {setting} is that of {values.get('preset', name)}")
-            elif key in _OF_HPCC and is_here and mode == 3:
-                self._say_unless(key, *_VARIANTS[key])
+            elif key in OF_HPCC and is_here and mode == 3:
+                self._say_unless(key, *VARIANTS[key])
             elif key == "INT_MULTI" and mode == 3:
                 # The program scales lengths and bytes in telemetry by this number.
                 self._say(key, "telemetry is exact in xoff", matters=self._whole(key, 1) != 1)
@@ -493,7 +435,7 @@ class Settings:
 
     def _window(self, mode: int, payload: int) -> dict[str, Value]:
         """Returns the limit of bytes in flight, and the round trip from which it follows."""
-        has_window = bool(self._whole("HAS_WIN", 1))
+        has_window = self._flag("HAS_WIN", 1)
         if mode == 0 and has_window:
             product = self._farthest(payload)[1]
             self._say_or_file("HAS_WIN", f"flows have a window of {product} B in the original, and none in xoff")
@@ -505,10 +447,10 @@ class Settings:
             return {}
         if mode == 1:
             self._say_unless("VAR_WIN", "0", "in xoff the window does not follow the rate")
-            self._say_unless("GLOBAL_T", *_VARIANTS["GLOBAL_T"])
+            self._say_unless("GLOBAL_T", *VARIANTS["GLOBAL_T"])
             return {"window": f"{self._farthest(payload)[1]}B"}
-        for key in _WINDOW:
-            self._say_unless(key, *_VARIANTS[key])
+        for key in WINDOW:
+            self._say_unless(key, *VARIANTS[key])
         self._say_of_products(payload)
         return {**({"window": True} if mode == 7 else {}), **self._round_trip(payload)}
 
@@ -529,9 +471,15 @@ class Settings:
             text = "in xoff the product of a host's rate and the longest round trip"
             self._say_of_file(f"the window of all flows is {product} B in the original; {text}")
 
+    def _origin(self, path: str, key: str) -> None:
+        """Notes a key of the file as the origin of a value of the scenario, if the file has the key."""
+        if self.source is not None and key in self._found:
+            self.origins[path] = f"{self.source.place(self._found[key][1])}: {key}"
+
     def _value(self, key: str, path: str) -> Value:
         """Returns the value of a setting, of the kind of the path."""
         source, word, line = self._one(key)
+        self._origin(path, key)
         kind = known.kind(path)
         if kind == "ps":
             return time(source.scaled(word, line, key, _MICROSECOND))
@@ -589,17 +537,32 @@ class Settings:
             raise KeyError(key)
         return self.source, word, line
 
+    def _one_of(self, key: str, default: int, known: dict[int, str]) -> int:
+        """Returns the number of one of several parts."""
+        value = self._whole(key, default)
+        if value not in known:
+            source, word, line = self._one(key)
+            names = listed(f"{number} ({name})" for number, name in known.items())
+            source.wrong(line, f"{key}: {shown(word)} is unknown; known are {names}")
+        return value
+
+    def _flag(self, key: str, default: int) -> bool:
+        if key not in self._found:
+            return bool(default)
+        source, word, line = self._one(key)
+        return bool(source.whole(word, line, key, 1))
+
     def _whole(self, key: str, default: int) -> int:
         if key not in self._found:
             return default
         source, word, line = self._one(key)
         return source.whole(word, line, key, 2**31)
 
-    def _decimal(self, key: str) -> Decimal:
+    def _decimal(self, key: str, most: int | None = None) -> Decimal:
         if key not in self._found:
             return Decimal(0)
         source, word, line = self._one(key)
-        return source.number(word, line, key)
+        return source.number(word, line, key, most)
 
     def _scaled(self, key: str, unit_ps: int) -> int | None:
         if key not in self._found:
@@ -616,7 +579,7 @@ class Settings:
         """Adds a note on a key if it has another value, in the file or by default."""
         if key in self._found and self._found[key][0] != [value]:
             self._say(key, text)
-        elif key not in self._found and (default := _DEFAULTS.get(key, value)) != value:
+        elif key not in self._found and (default := DEFAULTS.get(key, value)) != value:
             self._say_of_file(f"{key}: missing; the default is {default}; {text}")
 
     def _say_of_file(self, text: str, *, matters: bool = True) -> None:

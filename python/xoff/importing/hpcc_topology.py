@@ -16,6 +16,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from itertools import islice, takewhile
 
+from xoff.importing.document import rate, time
 from xoff.importing.hpcc_errors import ERRORS
 from xoff.importing.hpcc_network import Network
 from xoff.importing.notes import Notes
@@ -23,6 +24,8 @@ from xoff.importing.source import Source, Words
 
 _MAX_NODES = 2**20
 _MAX_LINKS = 2**22
+# Of a link of xoff.
+_MIN_RATE, _MAX_DELAY = 10**6, 10**12
 # Each rate has its own thresholds, and the search for round trips visits all links from each place with hosts: beyond
 # these limits it takes minutes.
 _MAX_RATES = 256
@@ -59,10 +62,13 @@ def read_topology(source: Source, notes: Notes, *, has_servers: bool = False) ->
         if a == b:
             source.wrong(line, f"node {a} is linked to itself")
         bps = source.rate(words.take("the rate of a link"), words.line, "the rate of a link")
-        if bps == 0:
-            source.wrong(words.line, "the rate of a link: must be above zero")
+        if bps < _MIN_RATE:
+            source.wrong(words.line, f"the rate of a link: must be above zero, and {rate(_MIN_RATE)} or more")
         delay = source.time(words.take("the delay of a link"), words.line, "the delay of a link")
-        error = float(source.number(words.take("the error rate of a link"), words.line, "the error rate of a link"))
+        if delay > _MAX_DELAY:
+            source.wrong(words.line, f"the delay of a link: must be {time(_MAX_DELAY)} or less")
+        what = "the error rate of a link"
+        error = float(source.number(words.take(what), words.line, what, 1))
         linked[a] = linked[b] = True
         if (pair := (min(a, b), max(a, b))) in seen:
             notes.add(
@@ -76,6 +82,7 @@ def read_topology(source: Source, notes: Notes, *, has_servers: bool = False) ->
             notes.add(source, line, ERRORS)
         network.links.append((a, b, bps, delay))
     _check(source, words, network, linked)
+    notes.add_rest(words, "link", 5)
     return network
 
 

@@ -1,9 +1,10 @@
 """Scenarios of htsim: a connection matrix (``.cm``), and the topology of a fat tree (``.topo``).
 
-Both files are lines of words. A connection begins at a time or with a trigger. Other connections fire the trigger when
-they end. A ``oneshot`` trigger fires after one connection, and a ``barrier`` after a given number of connections. A
-``multishot`` trigger starts the next waiting connection each time. All other values (rates and packets without a
-topology, queues, transports) are options of htsim, and no part of the files.
+Both files are lines of words. A connection begins at a time or with a trigger, and one of size 0 never ends. Other
+connections fire the trigger when they end. A ``oneshot`` trigger fires after one connection, and a ``barrier`` after a
+given number of connections. A ``multishot`` trigger starts the next waiting connection each time. All other values
+(rates and packets without a topology, queues, transports, the end of the run) are options of htsim, and no part of the
+files.
 
 In xoff, a flow can wait for flows that arrive at the source of the waiting flow. If the firing flow arrives at another
 host, the import adds a message of one byte from that host to the source of the waiting flow. The class of the message
@@ -16,15 +17,17 @@ import re
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 
-from xoff.importing.document import Flow, Imported, Table, Workload, listed
+from xoff.importing.document import Flow, Imported, Table, Value, Workload, listed, time
 from xoff.importing.htsim_topology import default_fabric, fabric
 from xoff.importing.notes import Notes
-from xoff.importing.source import Source, shown
+from xoff.importing.source import MAX_MESSAGE, Source, shown
 
 _MAX_HOSTS = 2**20
 _MAX_FLOWS = 2**24
 # A connection that a barrier starts waits for each firing connection, and for a message if the end is elsewhere.
 _MAX_WAITS = 2**22
+# Programs of htsim end a run after this time without ``-end``; only ``main_swift`` takes 1.2 ms.
+_RUN_PS = 10**9
 _UNITS = {"ps": 1, "ns": 10**3, "us": 10**6}
 UNITS = tuple(_UNITS)
 """The units of the start of a connection."""
@@ -41,10 +44,11 @@ class _Connection:
     dst: int
     id: str = ""
     size: int = 0
+    """In bytes; 0 for a connection without an end."""
     start: str | None = None
     """The text of the file."""
     trigger: str | None = None
-    fires: tuple[str, ...] = ()
+    fires: list[str] = field(default_factory=list)
     """The triggers fired at the end of the connection."""
 
 
@@ -89,6 +93,8 @@ def convert(matrix: Source, topology: Source | None, unit: str | None) -> Import
         topology.wrong(1, f"has {network.hosts} hosts; {matrix.name} needs {read.nodes}")
     waits = _waits(matrix, read, notes)
     flows, messages = _flows(matrix, read, waits, unit, notes)
+    if read.connections and not flows:
+        matrix.wrong(read.connections[0].line, "none of the connections ever starts; check their triggers")
     notes.add(
         matrix, (), "packets, queues, routes and transport are options of the original program; in xoff see the tables"
     )
@@ -109,6 +115,7 @@ def convert(matrix: Source, topology: Source | None, unit: str | None) -> Import
     found = Imported(
         about=f"Imported from {files}, of htsim.",
         name=matrix.path.stem,
+        top=_until(matrix, flows, notes),
         tables=[*network.tables, *([classes] if messages else []), pfc],
         nodes=network.nodes,
         links=network.links,
@@ -135,6 +142,8 @@ def _matrix(source: Source, notes: Notes) -> _Matrix:
     for line, words in source.lines():
         first = words[0]
         if first in _COUNTS and not found.connections and not found.triggers:
+            if first in counts:
+                source.wrong(line, f"{first} is also given in line {counts[first][1]}")
             most = _MAX_HOSTS if first == "Nodes" else _MAX_FLOWS
             counts[first] = (source.whole(" ".join(words[1:]), line, first, most), line)
         elif "->" in first:
@@ -176,11 +185,16 @@ def _connection(source: Source, line: int, words: list[str], nodes: int, notes: 
     if src == dst:
         source.wrong(line, f"host {src} sends to itself")
     one = _Connection(line, src, dst, f"line{line}")
-    has_size = False
+    seen: set[str] = set()
     rest = iter(words[1:])
     for word in rest:
         if word not in {"id", "msg", "start", "size", "trigger", "send_done_trigger", "recv_done_trigger", "prio"}:
             source.wrong(line, f"{shown(word)} is not a key of a connection")
+        if word in seen:
+            source.wrong(line, f"{word} is given twice; remove one")
+        # Only triggers to fire may be several.
+        if not word.endswith("_done_trigger"):
+            seen.add(word)
         value = next(rest, "")
         if word == "start":
             source.number(value, line, word)
@@ -195,14 +209,14 @@ def _connection(source: Source, line: int, words: list[str], nodes: int, notes: 
             one.id += f".{number}"
             notes.add(source, line, "msg: each message is a flow of its own")
         elif word == "size":
-            one.size, has_size = number, True
+            one.size = number
         elif word == "trigger":
             one.trigger = str(number)
         elif word == "prio":
             notes.add(source, line, "prio: priorities of receivers are not carried over")
         else:
-            one.fires += (str(number),)
-    if not has_size:
+            one.fires.append(str(number))
+    if "size" not in seen:
         source.wrong(line, "size is missing")
     if (one.start is None) == (one.trigger is None):
         source.wrong(line, "a connection has either a start or a trigger")
@@ -216,12 +230,12 @@ def _trigger(source: Source, line: int, words: list[str]) -> tuple[str, _Trigger
     for word in rest:
         if word in _KINDS and not trigger.kind:
             trigger.kind = word
-        elif word == "id":
+        elif word == "id" and not name:
             name = str(source.whole(next(rest, ""), line, "id"))
-        elif word == "count":
+        elif word == "count" and not trigger.count:
             trigger.count = source.whole(next(rest, ""), line, "count")
         else:
-            source.wrong(line, f"{shown(word)} is not a key of a trigger")
+            source.wrong(line, f"{shown(word)} is not a key of a trigger, or is given twice")
     if not name or name == "0":
         source.wrong(line, "a trigger needs an id above zero")
     if not trigger.kind:
@@ -239,18 +253,19 @@ def _waits(source: Source, read: _Matrix, notes: Notes) -> dict[str, _Wait]:
     found = [wait for name, trigger in read.triggers.items() for wait in _of_trigger(source, name, trigger, notes)]
     # In the order of starts: flows in a cycle never start.
     following = _following(found)
-    queue = [one.id for one in read.connections if one.start is not None] if found else []
+    # A connection without an end fires nothing.
+    queue = [one.id for one in read.connections if one.start is not None and one.size] if found else []
     waits: dict[str, _Wait] = {}
     while queue:
         for wait in following.get(queue.pop(), ()):
             wait.left -= 1
             if not wait.left:
                 waits.update((one.id, wait) for one in wait.starts)
-                queue += [one.id for one in wait.starts]
+                queue += [one.id for one in wait.starts if one.size]
     never = [one.line for one in read.connections if one.trigger is not None and one.id not in waits]
     if never:
-        why = "never starts, since the trigger does not fire, or not often enough; left out"
-        notes.add(source, never, why, matters=False)
+        why = "never starts, as in htsim, because its trigger does not fire, or not often enough; left out"
+        notes.add(source, never, why)
     return waits
 
 
@@ -295,12 +310,10 @@ def _flows(
     """Returns the flows, and the messages that stand for triggers."""
     flows: list[Flow] = []
     messages: dict[tuple[str, int], Flow] = {}
-    for one in read.connections:
-        if one.size == 0:
-            notes.add(source, one.line, "size 0: flows without end are left out, with all flows that wait for them")
-    endless = {one.id for one in read.connections if one.size == 0}
     _check_waits(source, waits.values())
-    for one in _reachable(read.connections, waits, endless):
+    for one in read.connections:
+        if one.start is None and one.id not in waits:
+            continue
         start = 0
         if one.start is not None and unit is None:
             if source.number(one.start, one.line, "start"):
@@ -320,7 +333,11 @@ def _flows(
             notes.add(
                 source, one.line, "waits for a flow that ends at another host: a message of 1 B carries the trigger"
             )
-        flows.append(Flow(one.src, one.dst, one.size, start, one.id, tuple(after)))
+        if not one.size:
+            notes.add(source, one.line, f"size 0: a flow without an end, of {MAX_MESSAGE} B here")
+        flows.append(
+            Flow(one.src, one.dst, one.size or MAX_MESSAGE, start, one.id, tuple(after), is_endless=not one.size)
+        )
     return flows, list(messages.values())
 
 
@@ -334,14 +351,11 @@ def _check_waits(source: Source, waits: Iterable[_Wait]) -> None:
             source.wrong(wait.line, f"{many}; {_MAX_WAITS:,} waits are allowed in all")
 
 
-def _reachable(connections: list[_Connection], waits: dict[str, _Wait], endless: set[str]) -> Iterable[_Connection]:
-    """Returns the connections that start and never wait for an endless connection."""
-    left_out = set(endless)
-    following = _following({id(wait): wait for wait in waits.values()}.values()) if endless else {}
-    queue = list(endless)
-    while queue:
-        for wait in following.get(queue.pop(), ()):
-            new = [one.id for one in wait.starts if one.id not in left_out]
-            left_out.update(new)
-            queue += new
-    return (one for one in connections if one.id not in left_out and (one.start is not None or one.id in waits))
+def _until(source: Source, flows: list[Flow], notes: Notes) -> dict[str, Value]:
+    """Returns the end of the run if flows have no end of their own."""
+    if not any(flow.is_endless for flow in flows):
+        return {}
+    until = time(max(flow.start for flow in flows) + _RUN_PS)
+    text = f"flows without an end last until the end of the run (until), {time(_RUN_PS)} after the last start"
+    notes.add(source, (), f"{text}, which is the default of htsim's -end; set until to the time that you gave htsim")
+    return {"until": until}

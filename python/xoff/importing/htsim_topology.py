@@ -20,6 +20,7 @@ _TIER = (
 )
 _MAX_HOSTS = 2**20
 _MAX_LINKS = 2**22
+_MAX_GBPS = 10_000
 # Default links without a topology.
 _RATE = 100 * 10**9
 _DELAY_PS = 10**6
@@ -54,6 +55,9 @@ def fabric(source: Source, notes: Notes) -> Fabric:
         for key in ("queue_up", "queue_down"):
             if key in tier:
                 notes.add(source, tier[key][1], f"{key}: not carried over; [switch] sets the queues")
+    for key in ("radix_up", "oversubscribed"):
+        if key in tiers[-1]:
+            notes.add(source, tiers[-1][key][1], f"{key}: has no effect at the top tier", matters=False)
     speeds = [_value(source, tier, "downlink_speed_gbps") * 10**9 for tier in tiers]
     delays = [_value(source, tier, "downlink_latency_ns") * 1000 for tier in tiers]
     own = [_value(source, tier, "switch_latency_ns", 0) * 1000 for tier in tiers]
@@ -98,9 +102,11 @@ def _read(source: Source) -> tuple[dict[str, tuple[int, int]], list[dict[str, tu
         key = words[0].lower()
         if key not in (*_HEADER, *_TIER, "tier"):
             source.wrong(line, f"{shown(words[0])} is none of {', '.join((*_HEADER, 'tier', *_TIER))}")
-        value = source.whole(
-            words[1] if len(words) > 1 else "", line, words[0], _MAX_HOSTS if key != "queue_up" else 2**53
-        )
+        # The program reads one value; a remark may follow.
+        if len(words) > 2 and not words[2].startswith("#"):
+            source.wrong(line, f"{words[0]} has {len(words) - 1} values; give one")
+        most = 2**53 if key.startswith("queue") else _MAX_GBPS if key == "downlink_speed_gbps" else _MAX_HOSTS
+        value = source.whole(words[1] if len(words) > 1 else "", line, words[0], most)
         if key == "tier":
             if value > 2 or value in tiers:
                 source.wrong(line, f"Tier {value}: " + ("duplicate" if value in tiers else "allowed are 0, 1 and 2"))
@@ -115,6 +121,8 @@ def _read(source: Source) -> tuple[dict[str, tuple[int, int]], list[dict[str, tu
     count, line = header.get("tiers", (0, 1))
     if count not in {2, 3}:
         source.wrong(line, f"Tiers: {count}; 2 or 3 are possible")
+    if above := [tier for tier in tiers if tier >= count]:
+        source.wrong(line, f"Tiers: {count}, and Tier {above[0]} is in the file as well")
     missing = [tier for tier in range(count) if tier not in tiers]
     if missing:
         source.wrong(source.last, f"Tier {missing[0]} is missing")

@@ -2,18 +2,20 @@
 
 from __future__ import annotations
 
+from array import array
 from collections import Counter
 from collections.abc import Iterable
 from dataclasses import dataclass, field
+from itertools import groupby, islice
 from typing import Any
 
-from xoff.importing.source import Source
+from xoff.importing.source import Source, Words
 
 _SHOWN = 8
 # A note that quotes a word may repeat for each word: beyond this number, one note stands for the rest.
 _MOST = 100
 
-HEADINGS = ("Different from the original, with effect on results:", "Without effect on results:")
+HEADINGS = ("With effect on results:", "Without effect on results:")
 """The headings of notes that change results, and of other notes."""
 
 
@@ -23,7 +25,7 @@ class _Note:
 
     file: str
     text: str
-    lines: list[int] = field(default_factory=list)
+    lines: array[int] = field(default_factory=lambda: array("L"))
     matters: bool = False
 
     def __str__(self) -> str:
@@ -31,7 +33,7 @@ class _Note:
         stretches = [str(first) if first == last else f"{first}–{last}" for first, last in _stretches(self.lines)]
         where = ", ".join(stretches[:_SHOWN])
         where += f" and {len(stretches) - _SHOWN:,} more stretches" if len(stretches) > _SHOWN else ""
-        many = "lines" if len(self.lines) > 1 else "line"
+        many = "lines" if len(set(self.lines)) > 1 else "line"
         return f"{self.file}, {many} {where}: {self.text}" if self.lines else f"{self.file}: {self.text}"
 
 
@@ -47,7 +49,7 @@ class Notes:
     ) -> None:
         """Adds a note on one or more lines of a file; on the whole file without lines.
 
-        matters: whether results differ from the simulator's.
+        matters: whether results differ from the simulator's, or the file says more than the simulator reads.
         many: for a text with a quoted word, the replacement of the text after `_MOST` notes.
         """
         if many and (source.name, text) not in self._found:
@@ -56,6 +58,22 @@ class Notes:
         note = self._found.setdefault((source.name, text), _Note(source.name, text))
         note.lines.extend([lines] if isinstance(lines, int) else lines)
         note.matters = note.matters or matters
+
+    def add_rest(self, words: Words, what: str, values: int) -> None:
+        """Adds notes on the lines after the last word that the original reads.
+
+        what, values: the elements of the file, and the number of words of each. Lines with as many numbers look like
+        further elements, and matter; others are remarks.
+        """
+        last = words.line
+        for line, several in groupby(words.rest(), key=lambda word: word[1]):
+            given = [word for word, _ in islice(several, values + 1)]
+            is_element = line > last and len(given) == values and all(word[0] in "0123456789" for word in given)
+            if is_element:
+                text = f"is after the announced number of {what}s: further {what}s are left out, as in the original"
+            else:
+                text = f"is after the last {what}, and left out, as in the original"
+            self.add(words.source, line, text, matters=is_element)
 
     def _sorted(self) -> list[_Note]:
         """Returns the notes: first notes on changed results, then by file and line."""

@@ -26,7 +26,7 @@ from itertools import islice, pairwise
 
 from xoff.importing.document import MAX_SHARED, Imported, Job, Operation, Table
 from xoff.importing.notes import Notes
-from xoff.importing.simai_network import Fabric, of_template, of_topology
+from xoff.importing.simai_network import PAYLOAD, Fabric, fills_servers, of_template, of_topology
 from xoff.importing.source import MAX_NS, Source, shown
 
 _KINDS = {
@@ -37,8 +37,12 @@ _KINDS = {
 }
 _POLICY = "HYBRID_TRANSFORMER_FWD_IN_BCKWD"
 _MAX_LAYERS = 2**16
+# GPUs of a server without a topology.
+_PER_SERVER = 8
 # Computations of a layer at each rank: forward, for the gradient of the input, and for that of the weights.
 _COMPUTATIONS = 3
+# Values of a layer: name, dependency, three times a computation, a collective and its size; and the time of an update.
+_VALUES = 12
 _LEAST = 4096
 """The least size in bytes to which forward collectives are rounded up."""
 
@@ -78,11 +82,13 @@ class _Header:
 
 
 def convert(
-    file: Source, topology: Source | None, gpus: int | None, per_server: int, library: str | None = None
+    file: Source, topology: Source | None, gpus: int | None, per_server: int | None, library: str | None = None
 ) -> Imported:
     """Returns the scenario of a workload: on SimAI's topology, on rails as in SimAI's template, or on a star.
 
-    library: ``nccl`` or ``textbook``; if None, ``nccl`` where servers are known and groups share servers evenly.
+    per_server: GPUs of a server; if None, as in the topology, or `_PER_SERVER`.
+    library: ``nccl`` or ``textbook``; if None, ``nccl`` where servers with NVLink are known and groups share servers
+        evenly.
 
     Raises `InputError` if the workload is not valid, or the number of GPUs is unknown.
     """
@@ -92,8 +98,9 @@ def convert(
     layers = [_layer(file, line, words, notes) for line, words in islice(lines, header.layers)]
     if len(layers) < header.layers:
         file.wrong(file.last, f"{header.layers} layers are announced, and {len(layers)} are in the file")
-    for line, _ in lines:
-        notes.add(file, line, "is after the last layer, and left out", matters=False)
+    for line, words in lines:
+        text = "is after the last of the announced layers, and left out, as in SimAI"
+        notes.add(file, line, text, matters=len(words) == _VALUES)
     job = Job("job", settings={"ranks": header.ranks})
     families = {one.name: one for one in _families(header)}
     job.operations = _program(layers, families)
@@ -104,7 +111,7 @@ def convert(
     job.families = {one.name: {"stride": one.stride, "count": one.count} for one in used}
     groups = (group for family in used for group in family.groups(header.ranks))
     fabric = _fabric(file, topology, (header.ranks, per_server, groups), library, job, notes)
-    tables = [*fabric.tables, Table("framing", {"payload": "9000B"}), Table("switch.flow_control.pfc")]
+    tables = [*fabric.tables, Table("framing", {"payload": f"{PAYLOAD}B"}), Table("switch.flow_control.pfc")]
     if not job.operations:
         file.wrong(file.last, "the workload has no layers")
     made = Imported(f"A workload of SimAI, {file.name}", "job", tables=tables, job=job, notes=notes)
@@ -116,43 +123,56 @@ def convert(
 def _fabric(
     file: Source,
     topology: Source | None,
-    gpus: tuple[int, int, Iterator[range]],
+    gpus: tuple[int, int | None, Iterator[range]],
     library: str | None,
     job: Job,
     notes: Notes,
 ) -> Fabric:
     """Returns the network, and sets the library of the job.
 
-    gpus: number of GPUs, GPUs of a server without a topology, and the groups of collectives.
+    gpus: number of GPUs, GPUs of a server if they were given, and the groups of collectives.
     """
-    ranks, per_server, groups = gpus
+    ranks, given_per_server, groups = gpus
     given = None if topology is None else of_topology(topology, ranks, notes)
-    per_server = per_server if given is None else given.per_server
-    has_servers = given is not None or (ranks % per_server == 0 and ranks > per_server)
-    is_even = all(_is_even(group, per_server) for group in groups)
-    is_nccl = library != "textbook" and has_servers and is_even
-    if library == "nccl" and not is_nccl:
-        why = "a group shares its servers unevenly" if has_servers else "the GPUs do not fill several servers"
+    per_server = given_per_server or (_PER_SERVER if given is None else given.per_server)
+    if topology is not None and given is not None and per_server != given.per_server:
+        topology.wrong(1, f"servers have {given.per_server:,} GPUs; remove --per-server {per_server}")
+    why = ""
+    if given is not None and not given.has_nvlink:
+        why = "the topology has no NVSwitch"
+    elif given is None and not fills_servers(ranks, per_server):
+        why = "the GPUs do not fill several servers"
+    elif not all(_is_even(group, per_server) for group in groups):
+        why = "a group shares its servers unevenly"
+    if library == "nccl" and why:
         file.wrong(1, f"--library nccl: {why}; give --library textbook")
+    is_nccl = library != "textbook" and not why
+    _say_of_library(file, "H100" if given is None else given.gpu, why, job, notes, is_nccl=is_nccl)
     if given is None:
-        text = "the network is not in the file: rails as in SimAI's template, 2880 Gb/s in servers, 400 Gb/s on rails"
-        notes.add(file, (), text)
+        return of_template(file, ranks, per_server, notes, is_nccl=is_nccl)
+    return given.fabric(notes, is_nccl=is_nccl)
+
+
+def _say_of_library(file: Source, gpu: str, why: str, job: Job, notes: Notes, *, is_nccl: bool) -> None:
+    """Sets the library of collectives, with notes.
+
+    why: the reason why NCCL's collectives cannot run; empty if they can.
+    """
     if is_nccl:
         job.settings["library"] = "nccl"
-        notes.add(
-            file, (), "collectives run as NCCL 2.30 runs them on H100 (library = nccl); SimAI has a model of its own"
-        )
-    else:
-        if given is not None:
-            job.settings["library"] = "textbook"
-        notes.add(
-            file,
-            (),
-            "a ring has one channel in xoff, and in SimAI a channel for each rank of the group in a server: the bytes "
-            "are equal, and the time is not",
-        )
-        notes.add(file, (), "messages begin at once in xoff; in SimAI after a latency of 6 us or of NCCL's table")
-    return given or of_template(ranks, per_server, is_nccl=is_nccl)
+        text = f"collectives run as NCCL 2.30 runs them on {gpu} (library = nccl); SimAI has a model of its own"
+        notes.add(file, (), text)
+        return
+    job.settings["library"] = "textbook"
+    if why:
+        notes.add(file, (), f"collectives are those of textbooks (library = textbook), because {why}")
+    notes.add(
+        file,
+        (),
+        "a ring has one channel in xoff, and in SimAI a channel for each rank of the group in a server: the bytes "
+        "are equal, and the time is not",
+    )
+    notes.add(file, (), "messages begin at once in xoff; in SimAI after a latency of 6 us or of NCCL's table")
 
 
 def _is_even(group: range, per_server: int) -> bool:
@@ -176,18 +196,31 @@ def _header(file: Source, lines: Iterator[tuple[int, list[str]]], gpus: int | No
     values: dict[str, int] = {}
     for word, value in pairwise(rest):
         if word in known:
+            if word.rstrip(":") in values:
+                file.wrong(line, f"{word} is given twice; remove one")
             values[word.rstrip(":")] = file.whole(value, line, word, 2**42)
+        elif word.endswith(":"):
+            text = f"{shown(word)} is unknown, and left out"
+            notes.add(file, line, text, matters=False, many="more keys are unknown, and left out")
+    if rest and rest[-1] in known:
+        file.wrong(line, f"{rest[-1]} has no value")
     if values.get("checkpoints") or values.get("checkpoint_initiates"):
         notes.add(file, line, "checkpoints are not carried over")
     if values.get("pp", 1) > 1 or values.get("pp_comm"):
         text = (
             "stages of a pipeline work at once and send no messages to each other, as in SimAI's network; the time of"
         )
-        notes.add(file, line, f"{text} bubbles and of messages between stages, a formula in SimAI, is missing")
+        text = f"{text} bubbles (vpp, ga) and of messages between stages, a formula in SimAI, is missing"
+        notes.add(file, line, text)
+    if gpus is not None and values.get("all_gpus", gpus) != gpus:
+        file.wrong(line, f"all_gpus: {values['all_gpus']} differs from --gpus {gpus}; remove the option")
     ranks = gpus or values.get("all_gpus")
     if not ranks:
         file.wrong(line, "the number of GPUs is missing; give --gpus")
-    tensor, expert, stages = (values.get(key, 1) or 1 for key in ("model_parallel_NPU_group", "ep", "pp"))
+    sizes = {key: values.get(key, 1) for key in ("model_parallel_NPU_group", "ep", "pp")}
+    if (none := next((key for key, size in sizes.items() if not size), None)) is not None:
+        file.wrong(line, f"{none}: 0 was given; a number of 1 or more is needed")
+    tensor, expert, stages = sizes.values()
     if ranks > 2**16:
         file.wrong(line, f"all_gpus: {ranks} is too many; at most {2**16} are allowed")
     if ranks % (tensor * expert * stages):
@@ -202,8 +235,8 @@ def _header(file: Source, lines: Iterator[tuple[int, list[str]]], gpus: int | No
 
 
 def _layer(file: Source, line: int, words: list[str], notes: Notes) -> tuple[_Part, _Part, _Part]:
-    if len(words) != 12:
-        file.wrong(line, f"a layer has 12 values; found: {len(words)}")
+    if len(words) != _VALUES:
+        file.wrong(line, f"a layer has {_VALUES} values; found: {len(words)}")
     parts = []
     for place, (column, group) in enumerate((("forward", "TP"), ("input gradient", "TP"), ("weight gradient", "DP"))):
         time, kind, size = words[2 + 3 * place : 5 + 3 * place]
@@ -213,12 +246,20 @@ def _layer(file: Source, line: int, words: list[str], notes: Notes) -> tuple[_Pa
                 bare, group = kind.removesuffix(suffix), suffix[1:]
                 break
         if bare not in _KINDS and bare != "NONE":
-            notes.add(file, line, f"{column}: {shown(kind)} is an unknown collective, and left out, as in SimAI")
+            why = "unknown collective, and left out, as in SimAI"
+            notes.add(file, line, f"{column}: {shown(kind)} is an {why}", many=f"more layers have an {why}")
         size_bytes = file.whole(size, line, f"{column}: size", 2**46)
         if place == 0 and 0 < size_bytes < _LEAST:
+            text = f"{column}: collectives of less than {_LEAST} B have {_LEAST} B, as in SimAI"
+            notes.add(file, line, text, matters=False)
             size_bytes = _LEAST
         found = _KINDS.get(bare, "") if size_bytes else ""
         parts.append(_Part(line, file.whole(time, line, f"{column}: time", MAX_NS), found, group, size_bytes))
+    if words[1] != "-1":
+        notes.add(file, line, "the dependency (second value) is not carried over, as in SimAI", matters=False)
+    if file.whole(words[-1], line, "update time", MAX_NS) and any(part.kind for part in parts):
+        text = "the update after each collective of a layer (last value) takes no time in xoff, and this time in SimAI"
+        notes.add(file, line, text)
     return parts[0], parts[1], parts[2]
 
 

@@ -44,8 +44,8 @@ _TIMES = {"": 10**12, "s": 10**12, "ms": 10**9, "us": 10**6, "ns": 10**3, "ps": 
 _MAX_RATE = 10**13
 _MAX_TIME = 281 * 10**12
 MAX_NS = _MAX_TIME // 1000
-# 2^32 packets of 1000 B are too many for a message.
-MAX_MESSAGE = (2**32 - 1) * 1000
+# A message, or a flow, has fewer than 2^32 - 1 whole packets of 1000 B.
+MAX_MESSAGE = (2**32 - 1) * 1000 - 1
 
 
 @dataclass(slots=True)
@@ -107,10 +107,11 @@ class Source:
             self.wrong(line, f"{what}: {shown(word)} is not a whole number from 0 to {most}")
         return value
 
-    def number(self, word: str, line: int, what: str) -> Decimal:
-        """Returns a non-negative number. Raises `InputError` if the word is none."""
-        if not _NUMBER.fullmatch(word):
-            self.wrong(line, f"{what}: {shown(word)} is not a number of zero or more")
+    def number(self, word: str, line: int, what: str, most: int | None = None) -> Decimal:
+        """Returns a non-negative number. Raises `InputError` if the word is none, or is above `most`."""
+        if not _NUMBER.fullmatch(word) or (most is not None and Decimal(word) > most):
+            allowed = "of zero or more" if most is None else f"from 0 to {most}"
+            self.wrong(line, f"{what}: {shown(word)} is not a number {allowed}")
         return Decimal(word)
 
     def rate(self, word: str, line: int, what: str) -> int:
