@@ -80,20 +80,32 @@ def command(
         display.out.print(costs_in_words(costs))
     for warning in report.get("warnings", []):
         display.out.print(f"[yellow]warning[/yellow] {escape(warning['path'])}: {escape(warning['message'])}")
+    _show_deadlock(found, deadlock)
+    return 0
+
+
+def _show_deadlock(found: dict[str, Any], file: Path | None) -> None:
+    """Prints whether a deadlock is possible, and what ``--deadlock FILE`` wrote."""
+    from rich.markup import escape
+
+    from xoff import display
+
     if found.get("possible") is False:
         display.out.print(
             "No cyclic buffer dependency on the routes of these flows, also after faults: no deadlock is possible."
         )
-    if deadlock is not None and scenario:
-        display.out.print(f"A scenario with the cyclic buffer dependency: [b]{escape(str(deadlock))}[/b]")
-    elif deadlock is not None and found.get("possible"):
+    if file is None:
+        return
+    name = escape(str(file))
+    if found.get("scenario"):
+        display.out.print(f"A scenario with the cyclic buffer dependency: [b]{name}[/b]")
+    elif found.get("possible"):
         display.out.print(
-            f"{escape(str(deadlock))} was not written, because no routes of one time form the dependency: only packets "
-            "that meet a change of routes close it"
+            f"{name} was not written, because no routes of one time form the dependency: only packets that meet a "
+            "change of routes close it"
         )
-    elif deadlock is not None:
-        display.out.print(f"No deadlock was found: {escape(str(deadlock))} was not written")
-    return 0
+    else:
+        display.out.print(f"No deadlock was found: {name} was not written")
 
 
 def costs_in_words(costs: Estimate) -> str:

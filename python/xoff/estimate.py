@@ -5,10 +5,10 @@ costs are divided by the share of the run that is done: the share of packet-hops
 counts as `_HOPS_OF_A_FLOW` further ones. Where packet-hops are unknown (serving, `until`) the share is that of the
 delivered payload, the requests or the time. What the run spends before its first event (building the network and the
 flows) is counted once. The sample makes the rows of all tables, as ``xoff run --out`` does: a folded run keeps them in
-memory until its end, so they can need ten times the memory of the simulation. Example: a sample of two seconds, after a second of building, finishes 10 % of an
-all-to-all. The estimate is 1 + 2 / 0.1 = 21 CPU-seconds. A run that ends within the sample is measured, not estimated.
-The estimate is too high where a job repeats only after the sample, since repeating traffic is fast-forwarded later on.
-Serving is not estimated if no request ends within the sample.
+memory until its end, so they can need ten times the memory of the simulation. Example: a sample of two seconds, after a
+second of building, finishes 10 % of an all-to-all. The estimate is 1 + 2 / 0.1 = 21 CPU-seconds. A run that ends within
+the sample is measured, not estimated. The estimate is too high where a job repeats only after the sample, since
+repeating traffic is fast-forwarded later on. Serving is not estimated if no request ends within the sample.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ class Estimate:
     """Data packets times links, with fast-forwarded packets; None before anything was delivered."""
     cpu_seconds: float | None
     memory_bytes: int | None
-    """Peak memory of the process with ``--out``, at least: rows that are kept until the end are counted as they are now."""
+    """Peak memory of the process with ``--out``, at least."""
     sampled_cpu_seconds: float
     share: float
     """The share of the run in the sample; 1.0: the run ended, and the costs are measured."""

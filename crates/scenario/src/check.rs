@@ -41,52 +41,7 @@ pub fn check(scenario: Scenario, tables: impl FnMut(&str) -> Option<Input>) -> R
     let switches = t.nodes.iter().filter(|n| !n.is_host).count();
     let ports = ingress_ports(&runner);
     let traffic = Traffic::new(t, &runner.ports, &runner.plan, &runner.settings, s.until);
-    let mut deadlock = Value::Null;
-    if let Some(waits) = runner.settings.mechanisms().parts().iter().find(|p| p.properties().can_deadlock) {
-        deadlock = match traffic.find_cycle() {
-            Search::None => json!({ "possible": false }),
-            Search::Cycle(cycle) => {
-                let names: Vec<String> = cycle
-                    .links
-                    .iter()
-                    .map(|(node, port, class)| {
-                        let peer = runner.ports[index(*node)][*port].peer;
-                        format!(
-                            "{} port {port} (to {}), class {class}",
-                            t.nodes[index(*node)].name,
-                            t.nodes[index(peer)].name
-                        )
-                    })
-                    .collect();
-                let flows = closing_flows(&traffic, &cycle);
-                let listed: Vec<String> =
-                    flows.iter().map(|f| format!("{} to {} by {}", f.src, f.dst, f.via.join(", "))).collect();
-                let routes = match cycle.since {
-                    Some(Moment::ZERO) => "the routes".to_string(),
-                    Some(since) => format!("the routes after the faults known at {since}"),
-                    None => "packets that meet a change of routes".to_string(),
-                };
-                let mut why = format!(
-                    "{} can deadlock: {routes} form a cyclic buffer dependency: {}",
-                    waits.label(),
-                    names.join(" → ")
-                );
-                if !listed.is_empty() {
-                    why += &format!("; flows of the cycle: {}", listed.join("; "));
-                }
-                warnings.push(Warning::new(waits.path(), why));
-                let scenario = (!flows.is_empty()).then(|| reproduction(s, &flows));
-                json!({ "possible": true, "cycle": names, "since": cycle.since, "flows": flows, "scenario": scenario })
-            }
-            Search::TooLarge => {
-                warnings.push(Warning::new(
-                    "network",
-                    "too large for the search for cyclic buffer dependencies; the search was left out",
-                ));
-                Value::Null
-            }
-        };
-    }
+    let deadlock = deadlock(&runner, &traffic, &mut warnings);
     let distinct = |times: Vec<Duration>| {
         let mut v: Vec<String> = times.into_iter().map(|t| t.to_string()).collect();
         v.sort();
@@ -119,6 +74,43 @@ pub fn check(scenario: Scenario, tables: impl FnMut(&str) -> Option<Input>) -> R
         "deadlock": deadlock,
         "warnings": warnings,
     }))
+}
+
+/// Returns whether a deadlock is possible, with the cycle, and adds a warning if so; null without a mechanism that can wait.
+fn deadlock(runner: &Runner, traffic: &Traffic<'_>, warnings: &mut Vec<Warning>) -> Value {
+    let parts = runner.settings.mechanisms().parts();
+    let Some(waits) = parts.iter().find(|p| p.properties().can_deadlock) else { return Value::Null };
+    let cycle = match traffic.find_cycle() {
+        Search::None => return json!({ "possible": false }),
+        Search::Cycle(cycle) => cycle,
+        Search::TooLarge => {
+            let why = "too large for the search for cyclic buffer dependencies; the search was left out";
+            warnings.push(Warning::new("network", why));
+            return Value::Null;
+        }
+    };
+    let name = |node: u32| &runner.topology.nodes[index(node)].name;
+    let links = cycle.links.iter().map(|(node, port, class)| {
+        let peer = runner.ports[index(*node)][*port].peer;
+        format!("{} port {port} (to {}), class {class}", name(*node), name(peer))
+    });
+    let links: Vec<String> = links.collect();
+    let flows = closing_flows(traffic, &cycle);
+    let listed: Vec<String> =
+        flows.iter().map(|f| format!("{} to {} by {}", f.src, f.dst, f.via.join(", "))).collect();
+    let routes = match cycle.since {
+        Some(Moment::ZERO) => "the routes".to_string(),
+        Some(since) => format!("the routes after the faults known at {since}"),
+        None => "packets that meet a change of routes".to_string(),
+    };
+    let dependency = format!("{routes} form a cyclic buffer dependency: {}", links.join(" → "));
+    let mut why = format!("{} can deadlock: {dependency}", waits.label());
+    if !listed.is_empty() {
+        why += &format!("; flows of the cycle: {}", listed.join("; "));
+    }
+    warnings.push(Warning::new(waits.path(), why));
+    let scenario = (!flows.is_empty()).then(|| reproduction(runner.scenario(), &flows));
+    json!({ "possible": true, "cycle": links, "since": cycle.since, "flows": flows, "scenario": scenario })
 }
 
 /// A flow of the cycle, with the nodes of the path.

@@ -15,7 +15,7 @@ use xoff_models::routing::{Map, Paths};
 use xoff_models::topology::PortSpec;
 use xoff_units::{Duration, Rate, index, number};
 
-use self::stripes::Stripe;
+use self::stripes::{Flow, Stripe, Way};
 use crate::runner::Runner;
 
 /// A link of a path, with the delay to the next link: propagation, plus the node delay except at the last
@@ -44,9 +44,6 @@ impl Hop {
             && self.header.is_some_and(|own| other.header.is_none_or(|h| own <= h))
     }
 }
-
-/// The number of a way in [`Ways`].
-type Way = u32;
 
 /// Most known times; further times are computed again.
 const MOST_TIMES: usize = 1 << 20;
@@ -324,6 +321,12 @@ impl IdealFct {
             whole.push(Stripe { count: *count, ways: ways.collect() });
         }
         self.striped(&whole, Self::ports_into(ports, &routing, src, dst), size)
+    }
+
+    /// Returns the time of a flow over all ports of its host, into `into` ports of the destination.
+    fn striped(&mut self, stripes: &[Stripe], into: u64, size: u64) -> Duration {
+        let framing = self.framing;
+        Flow { framing, size, time: |way, part| self.time_of(way, part) }.striped(stripes, into)
     }
 
     /// Returns the time of a flow on a way.
