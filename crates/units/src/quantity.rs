@@ -261,18 +261,20 @@ macro_rules! times {
             }
         }
 
+        // A sum beyond the largest value is the largest value, which stands for *never* and *for ever*. A time of a
+        // plug-in may be any, and a sum that wraps would make a stopped flow send immediately.
         impl Add<Duration> for $name {
             type Output = Self;
             #[inline]
             fn add(self, other: Duration) -> Self {
-                Self(self.0 + other.0)
+                Self(self.0.saturating_add(other.0))
             }
         }
 
         impl AddAssign<Duration> for $name {
             #[inline]
             fn add_assign(&mut self, other: Duration) {
-                self.0 += other.0;
+                *self = *self + other;
             }
         }
 
@@ -329,7 +331,7 @@ impl SubAssign for Duration {
 impl Mul<u64> for Duration {
     type Output = Self;
     fn mul(self, n: u64) -> Self {
-        Self(self.0 * n)
+        Self(self.0.saturating_mul(n))
     }
 }
 

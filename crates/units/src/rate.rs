@@ -65,7 +65,7 @@ impl Serializer {
     #[inline]
     pub fn time(self, bytes: u64) -> Duration {
         if self.bytes == 1 {
-            Duration(bytes * self.ps)
+            Duration(bytes.saturating_mul(self.ps))
         } else if self.bytes > 0 && bytes < SHORT {
             Duration((bytes * self.ps).div_ceil(self.bytes))
         } else {
