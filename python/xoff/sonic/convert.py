@@ -268,7 +268,7 @@ def _of_switch(switch: Switch) -> Iterator[str]:
 
 def _cell(fabric: Fabric, notes: list[str]) -> int | None:
     """Returns the size of a cell that most switches have."""
-    sizes = {name: one.asic.cell for name, one in fabric.switches.items() if "cell" not in one.asic.guesses}
+    sizes = {name: one.asic.cell for name, one in fabric.switches.items() if "cell" not in one.asic.unknown}
     general = most_common(sizes.values())
     notes += [
         f"{name}: cells of {size} B: cells of {general} B are taken" for name, size in sizes.items() if size != general

@@ -10,7 +10,7 @@ from functools import cached_property
 
 from xoff.importing.source import shown
 from xoff.sonic import formula
-from xoff.sonic.asic import Asic, Choice
+from xoff.sonic.asic import UNKNOWN, Asic, Choice
 from xoff.sonic.config import Config, is_name
 from xoff.sonic.fields import MAP_KEYS
 from xoff.sonic.formula import Headroom, Link, Lookup, Traffic
@@ -215,6 +215,14 @@ class Switch:
     def metadata(self) -> Mapping[str, str]:
         """The fields of DEVICE_METADATA."""
         return self.config.table("DEVICE_METADATA").get("localhost", {})
+
+    @property
+    def chip_name(self) -> str:
+        """The name of the chip as messages have it: for an unknown chip with platform and hwsku."""
+        if self.asic.name != UNKNOWN:
+            return self.asic.name
+        names = [self.metadata[key] for key in ("platform", "hwsku") if self.metadata.get(key)]
+        return f"the unknown chip of {' '.join(names)}" if names else "the chip, as DEVICE_METADATA has no platform"
 
     @property
     def is_dynamic(self) -> bool:
