@@ -7,6 +7,7 @@ for each chip. A file given with ``--asic`` replaces any value.
 from __future__ import annotations
 
 import dataclasses
+import json
 import re
 import tomllib
 from collections.abc import Mapping
@@ -68,13 +69,13 @@ _PARTS = ("slices", "headroom_in_pool", "reserve_in_pool", "limit_of_slice")
 UNKNOWN = "unknown"
 """The name of a chip that `CHIPS` does not list."""
 GENERIC = "generic"
-"""The name of a chip that only the user knows: its values are those of the user, or the defaults of `Asic`."""
+"""The name of a chip with one slice and a pool that contains neither headroom nor reserves."""
 
 CHIPS: Mapping[str, Asic] = {
     chip.name: chip
     for chip in (
         Asic(UNKNOWN, 208, unknown=("cell", *_PARTS, "resume")),
-        Asic(GENERIC, 208),
+        Asic(GENERIC, 208, unknown=("cell",)),
         Asic("trident2", 208, headroom_in_pool=True, reserve_in_pool=True, size_holds="xoff"),
         Asic("trident3", 256, headroom_in_pool=True, reserve_in_pool=True),
         Asic("trident4", 318, unknown=_PARTS),
@@ -202,6 +203,18 @@ def chosen(given: str | None, directory: Path | None = None) -> Choice:
     for key, value in document.items():
         _check(path, key, value)
     return Choice(chip, document)
+
+
+def text(chip: Asic) -> str:
+    """Returns the file of a chip: its base, and the values that the base does not have."""
+    base = CHIPS[chip.name]
+    lines = [f'base = "{base.name}"']
+    for key in _SETTINGS:
+        value = getattr(chip, key)
+        is_new = key in base.unknown and key not in chip.unknown
+        if value is not None and (is_new or value != getattr(base, key)):
+            lines.append(f"{key} = {json.dumps(value)}")
+    return "\n".join(lines) + "\n"
 
 
 def _check(path: Path, key: str, value: Any) -> None:

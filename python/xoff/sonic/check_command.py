@@ -66,11 +66,11 @@ def _show(found: Context, rows: list[Row]) -> None:
     chips = formatting.listed(dict(sorted(_counts(one.asic.name for one in found.fabric.switches.values()).items())))
     display.out.print(f"{len(found.fabric.switches):,} switches ({escape(chips)}), {ports:,} ports that are up")
     _show_memory(found)
-    grouped = _grouped(rows)
-    for level, head, why in grouped[:_SHOWN]:
+    groups = grouped(rows)
+    for level, head, why in groups[:_SHOWN]:
         display.out.print(f"[{_STYLES[level]}]{level}[/{_STYLES[level]}] {escape(head)}")
         display.out.print(f"  {escape(why)}")
-    hidden = len(grouped) - _SHOWN
+    hidden = len(groups) - _SHOWN
     if hidden > 0:
         display.out.print(f"… and {hidden:,} more findings (--json lists all)")
     for name, why in found.unchecked.items():
@@ -118,7 +118,7 @@ def _counts(names: Iterable[str]) -> dict[str, int]:
     return found
 
 
-def _grouped(rows: list[Row]) -> list[tuple[str, str, str]]:
+def grouped(rows: list[Row]) -> list[tuple[str, str, str]]:
     """Returns level, place and reason of findings; those of several ports or switches with equal reason are one."""
     groups: dict[tuple[str, ...], list[Row]] = {}
     for row in rows:

@@ -348,7 +348,8 @@ def _limit(switch: Switch, profile: Profile, notes: list[str]) -> Egress | None:
     if profile.alpha is not None:
         return Egress(total, None, profile.alpha)
     # Zero is no limit.
-    return Egress(total, min(profile.static_th or total, total), None)
+    limit = (profile.static_th or total) * memory.queue_parts(switch, profile)
+    return Egress(total, min(limit, total), None)
 
 
 def _queues(linked: list[tuple[Switch, Port, str]], classes: int, notes: list[str]) -> tuple[tuple[str, int], ...]:
