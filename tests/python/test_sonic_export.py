@@ -44,7 +44,7 @@ DEFAULTS = {
 
 
 def exported(directory: Path, chip: str | None = None, **values: Any) -> tuple[Path, str]:
-    """Returns the folder of an export, and what the command says about it."""
+    """Returns the folder of an export, and the messages of the command."""
     directory.mkdir(parents=True, exist_ok=True)
     scenario = directory / "scenario.toml"
     scenario.write_text(FABRIC.format(**(DEFAULTS | values)), "utf-8")
@@ -98,7 +98,7 @@ def test_too_little_memory_for_real_neighbours_is_refused(tmp_path: Path) -> Non
 
 
 def test_the_values_of_a_chip_file_are_exported(tmp_path: Path) -> None:
-    """The file of the chip beside the switches has what the base does not have."""
+    """The file of the chip next to the switches has the values beyond the base."""
     chip = tmp_path / "chip.toml"
     chip.write_text('base = "tomahawk3"\nslices = 2\nheadroom_in_pool = true\n', "utf-8")
     out, _ = exported(tmp_path / "fabric", str(chip))
@@ -112,7 +112,7 @@ def test_the_file_of_a_chip_gives_the_chip(tmp_path: Path, name: str) -> None:
 
 
 def test_the_shown_defects_of_an_export_are_found(xoff_here: Command, tmp_path: Path) -> None:
-    """Thresholds of marks that are swapped, and a lossless queue that has lost its profile."""
+    """Swapped thresholds of marks, and a lossless queue without a profile."""
     out, _ = exported(tmp_path)
     file = out / "leaf0.json"
     tables = json.loads(file.read_text("utf-8"))

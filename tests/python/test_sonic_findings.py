@@ -1,7 +1,7 @@
 """Each kind of finding on a small configuration with the defect, and none on the same configuration without it.
 
-`test_sonic_checks.py` has a configuration for each check. The kinds here are those in which one check finds several
-defects, or in which the chip decides: a limit of a slice, a pool for both directions, an unknown chip.
+`test_sonic_checks.py` has a configuration for each check. The kinds here are several defects of the same check, and
+defects that depend on the chip: a limit of a slice, a pool for both directions, an unknown chip.
 """
 
 from __future__ import annotations
@@ -15,6 +15,7 @@ import pytest
 
 from small import Command
 from sonic_cases import Tables, changed, pair, switch, write
+from xoff._core import InputError
 from xoff.sonic import check_command
 from xoff.sonic.asic import CHIPS, RANGES, UNKNOWN
 from xoff.sonic.checks import registry
@@ -30,7 +31,7 @@ CELL = 254
 
 
 def on_slices(*changes: tuple[str, Any]) -> Tables:
-    """Returns a Tomahawk 5: two slices, sizes in cells of 254 B, and a pool that contains the shared headroom."""
+    """Returns a Tomahawk 5: two slices, sizes in cells of 254 B, and a pool with the shared headroom inside."""
     sizes = {"size": f"{400_000 * CELL}", "xoff": f"{8000 * CELL}"}
     return changed(
         switch(),
@@ -49,7 +50,7 @@ def one(*changes: tuple[str, Any], base: Callable[..., Tables] = switch) -> Call
 
 
 def _split_queue(has_defect: bool) -> dict[str, Tables]:
-    """One port's queue 3 has no curve, and all other lossless queues have one."""
+    """Queue 3 at a port has no curve, unlike all other lossless queues."""
     tables = switch()
     entry = tables["QUEUE"].pop(f"{PORTS}|3-4")
     for name in PORTS.split(","):
@@ -65,7 +66,7 @@ def _all_lossy(has_defect: bool) -> dict[str, Tables]:
 
 
 def _one_lossy_port(has_defect: bool) -> dict[str, Tables]:
-    """One port among four has neither PFC nor lossless groups."""
+    """A port among four has neither PFC nor lossless groups."""
     tables = switch()
     if has_defect:
         others, qos = "Ethernet0,Ethernet4,Ethernet8", tables["PORT_QOS_MAP"].pop(PORTS)
@@ -149,7 +150,7 @@ def test_one_queue_of_one_port_is_named(tmp_path: Path) -> None:
 
 
 def test_a_pool_of_type_both_is_not_compared_with_itself(tmp_path: Path) -> None:
-    """The output of a pool that counts a packet once cannot run out before its input."""
+    """In a common pool the output cannot run out of memory before the input."""
     both = changed(
         switch(),
         (f"{INGRESS}/type", "both"),
@@ -164,6 +165,17 @@ def test_a_file_without_queues_is_not_checked_for_marks(tmp_path: Path) -> None:
     context = check_command.context(write(tmp_path / "fabric", {"leaf0": changed(switch(), ("QUEUE", {}))}))
     assert registry.findings(context) == []
     assert "no QUEUE table" in context.unchecked["ecn-off"]
+
+
+def test_a_group_may_name_a_profile_that_sonic_makes(tmp_path: Path) -> None:
+    """Supermicro SSE-T7132S ships such groups: the row of the lookup table is the profile."""
+    tables = changed(switch(), (GROUP, None))
+    lookup = tmp_path / "lookup.ini"
+    lookup.write_text("100000 40m 1248 2288 166400 0 2288\n", "utf-8")
+    assert rows(tmp_path / "fabric", {"leaf0": tables}, lookup=lookup) == []
+    lookup.write_text("100000 5m 1248 2288 166400 0 2288\n", "utf-8")
+    with pytest.raises(InputError, match="BUFFER_PROFILE has no entry"):
+        rows(tmp_path / "fabric", {"leaf0": tables}, lookup=lookup)
 
 
 UNKNOWN_CHIP = (PLATFORM, "x86_64-acme_9000-r0")
@@ -197,7 +209,7 @@ def test_an_unknown_chip_is_named(xoff_here: Command, tmp_path: Path) -> None:
 def test_a_finding_that_depends_on_an_unknown_chip_is_not_checked(
     tmp_path: Path, changes: tuple[tuple[str, Any], ...], name: str, depends: str
 ) -> None:
-    """On a chip that xoff knows, the same change is a finding."""
+    """On a known chip, the same change is a finding."""
     tables = changed(switch(), *changes)
     assert name in {row.id for row in rows(tmp_path / "known", {"leaf0": tables})}
     folder = write(tmp_path / "unknown", {"leaf0": changed(tables, UNKNOWN_CHIP)})
@@ -217,6 +229,6 @@ def test_a_finding_on_every_chip_needs_no_chip(tmp_path: Path) -> None:
 
 
 def test_findings_need_only_properties_that_a_chip_has() -> None:
-    """A check that names a property without a range would fail on the first chip that lacks it."""
+    """A property without a range would stop the checks on a chip without a value."""
     assert {name for check in registry.CHECKS for name in check.needs} <= set(RANGES)
     assert {name for chip in CHIPS.values() for name in chip.unknown} <= set(RANGES)

@@ -414,16 +414,28 @@ class Switch:
         for key, fields in self.config.table(table).items():
             ports, numbers = self.config.ports_and_numbers(table, key, most)
             is_null = fields.get("profile", "NULL") == "NULL"
-            name = None if is_null else self.config.target(table, key, "profile")
+            profile = None if is_null else self._looked_up(fields["profile"]) or self._profile(table, key)
             for port in ports:
                 if port not in self.ports:
                     self.config.wrong(table, key, f"PORT has no entry {shown(port)}")
                 for number in numbers:
                     if (port, number) in found:
                         self.config.wrong(table, key, f"{port}|{number} is also in {found[port, number].key}")
-                    if name is not None:
-                        found[port, number] = Member(self.ports[port], number, key, self.profiles[name])
+                    if profile is not None:
+                        found[port, number] = Member(self.ports[port], number, key, profile)
         return found
+
+    def _profile(self, table: str, key: str) -> Profile | None:
+        name = self.config.target(table, key, "profile")
+        return None if name is None else self.profiles[name]
+
+    def _looked_up(self, name: str) -> Profile | None:
+        """Returns the profile that SONiC makes from the lookup table for a name that the file only refers to."""
+        found = _PROFILE_NAME.fullmatch(name)
+        if found is None or name in self.profiles or self.lookup is None:
+            return None
+        headroom = self.lookup.exact(int(found[1]), int(found[2]))
+        return None if headroom is None else self._of(name, headroom)
 
     def _made(self, port: Port) -> Profile | None:
         """Returns the lossless profile that SONiC makes for a port; None where SONiC makes none."""

@@ -57,7 +57,9 @@ def _unmarked(context: Context) -> Iterator[Row]:
     """Yields the lossless queues without a WRED profile."""
     for switch in context.fabric.switches.values():
         if not switch.outputs:
-            context.unchecked["ecn-off"] = f"{switch.name} has no QUEUE table: give the complete config_db.json"
+            context.unchecked["ecn-off"] = (
+                f"{switch.name} has no QUEUE table: if the file is complete, nothing is marked"
+            )
             continue
         curves = {(one.port.name, one.queue): one.wred for one in switch.outputs if one.wred is not None}
         marking = (name for name, fields in switch.config.table("WRED_PROFILE").items() if is_marking(fields))
