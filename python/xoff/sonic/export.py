@@ -283,7 +283,7 @@ def _headroom(found: Exported, network: ScenarioNetwork, port: ScenarioPort, chi
     if needed < least and _sends(port):
         found.notes.append(
             f"headroom at {speed} Mb/s and {metres}m: {written} B instead of the scenario's {needed} B, because "
-            f"neighbours react within the limit of 802.3 and frames take whole cells (up to {cells.cell} B)"
+            f"neighbours react within the limit of 802.3 and frames take whole cells of up to {cells.cell} B"
         )
     return written
 
