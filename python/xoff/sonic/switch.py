@@ -222,7 +222,7 @@ class Switch:
         if self.asic.name != UNKNOWN:
             return self.asic.name
         names = [self.metadata[key] for key in ("platform", "hwsku") if self.metadata.get(key)]
-        return f"the unknown chip of {' '.join(names)}" if names else "the chip, as DEVICE_METADATA has no platform"
+        return f"the unknown chip of {' '.join(names)}" if names else "the unknown chip (no platform is given)"
 
     @property
     def is_dynamic(self) -> bool:

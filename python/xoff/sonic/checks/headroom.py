@@ -155,7 +155,7 @@ def _size_sum(context: Context) -> Iterator[Row]:
             continue
         if not switch.asic.size_holds:
             if switch.lossless:
-                context.unchecked["size-sum"] = f"what a size contains is not known of {switch.asic.name}"
+                context.unchecked["size-sum"] = f"what a size contains is not known of {switch.chip_name}"
             continue
         seen: set[str] = set()
         for _, profile in _entries(switch):

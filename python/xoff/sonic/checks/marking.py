@@ -63,7 +63,7 @@ def _unmarked(context: Context) -> Iterator[Row]:
             continue
         curves = {(one.port.name, one.queue): one.wred for one in switch.outputs if one.wred is not None}
         marking = (name for name, fields in switch.config.table("WRED_PROFILE").items() if is_marking(fields))
-        needed = next(marking, "a profile with ecn_all and wred_green_enable true")
+        needed = next(marking, "a curve with ecn_all and wred_green_enable true")
         for port in switch.up:
             for queue in sorted({port.maps.queue_of(one) for one in port.lossless_classes()}):
                 if (port.name, queue) not in curves:
