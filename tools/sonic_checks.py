@@ -13,9 +13,14 @@ would lose packets. [The how-to](../how-to/check-sonic.md) leads from a folder t
 - **error**: the setting cannot work. Bytes exceed a memory, a class has no headroom, or a mark never comes. The exit
   code is 1.
 - **warning**: the setting fails under a load that the message names.
-- **note**: the setting has no effect, or no port uses the row. Notes and warnings never change the exit code.
+- **note**: the setting has no effect, no port uses the row, or the setting fails only under a load that the file rules
+  out. Notes and warnings never change the exit code.
 
-A check whose input is missing is listed as `not checked`, and does not pass in silence. `--json` prints an object with
+A check whose input is missing is listed as `not checked`, and does not pass in silence. The same is true of a check
+that depends on a property of a chip that xoff does not know. [Public configurations](sonic-configurations.md) shows the
+checks on the configurations of sonic-buildimage.
+
+`--json` prints an object with
 `rows`, `unchecked`, `unread` and the chip of each of the `switches`. A row has the keys `id`, `level`, `switch`,
 `port`, `table`, `key`, `field`, `value`, `required` (the value that would pass) and `why`.
 

@@ -56,11 +56,11 @@ EGRESS = (
     ("BUFFER_POOL", "egress_lossless_pool", "size"),
     ("BUFFER_PROFILE", "egress_lossless_profile", "static_th"),
 )
-MARKS = f"QUEUE/{PORTS}|3-4/wred_profile"
+MARKS_FROM_0 = "WRED_PROFILE/AZURE_LOSSLESS/green_min_threshold"
 LOOKUP = "100000 40m 1248 2288 166400 0 2288\n"
 NVIDIA = ("DEVICE_METADATA/localhost/platform", "x86_64-mlnx_msn3700-r0")
 TRIPS: dict[str, tuple[Callable[[], dict[str, Tables]], str, str, str, dict[str, str]]] = {
-    # id: configuration, level, field, value that would pass, files beside the folder
+    # id: configuration, level, field, value that would pass, files beside the folder; `roce_dscp` is not given if empty
     "pg-missing": (one((f"BUFFER_PG/{PORTS}|3-4", None), (PROFILE, None)), "error", "profile", "a profile with", {}),
     "pg-no-profile": (one((f"BUFFER_PG/{PORTS}|0", None)), "error", "profile", "a profile of", {}),
     "pfc-missing": (one((f"PORT_QOS_MAP/{PORTS}/pfc_enable", "3")), "error", "pfc_enable", "3,4", {}),
@@ -79,6 +79,17 @@ TRIPS: dict[str, tuple[Callable[[], dict[str, Tables]], str, str, str, dict[str,
     "map-neighbour": (two(("DSCP_TO_TC_MAP/AZURE/4", "3")), "error", "4", "priority 4", {}),
     "map-queue": (one(("MAP_PFC_PRIORITY_TO_QUEUE/AZURE/3", "4")), "error", "3", "3", {}),
     "dscp-lossy": (one(("DSCP_TO_TC_MAP/AZURE/26", "0")), "error", "26", "3 or 4", {}),
+    "no-lossless": (
+        one(
+            (f"PORT_QOS_MAP/{PORTS}/pfc_enable", ""),
+            (f"BUFFER_PG/{PORTS}|3-4", {"profile": "ingress_lossy_profile"}),
+            ("WRED_PROFILE/AZURE_LOSSLESS/ecn", "ecn_none"),
+        ),
+        "warning",
+        "pfc_enable",
+        "the priorities of RoCE",
+        {"roce_dscp": ""},
+    ),
     "cnp-class": (one(("DSCP_TO_TC_MAP/AZURE/48", "3")), "note", "48", "a class whose queue is STRICT", {}),
     "headroom-cable": (one((f"{PROFILE}/xoff", "4992")), "error", "xoff", "5000", {}),
     "headroom": (one((f"{PROFILE}/xoff", "41600")), "error", "xoff", "47424", {}),
@@ -126,7 +137,7 @@ TRIPS: dict[str, tuple[Callable[[], dict[str, Tables]], str, str, str, dict[str,
     ),
     "static-above-pool": (
         one(("BUFFER_PROFILE/egress_lossless_profile/static_th", "34593936")),
-        "warning",
+        "note",
         "static_th",
         "34593728",
         {},
@@ -142,7 +153,7 @@ TRIPS: dict[str, tuple[Callable[[], dict[str, Tables]], str, str, str, dict[str,
         {},
     ),
     "alpha-idle": (
-        one((f"{PROFILE}/size", "20800"), ("BUFFER_POOL/ingress_lossless_pool/size", "9984"), (MARKS, None)),
+        one((f"{PROFILE}/size", "20800"), ("BUFFER_POOL/ingress_lossless_pool/size", "9984"), (MARKS_FROM_0, "0")),
         "note",
         "dynamic_th",
         "18200 B",
@@ -156,7 +167,9 @@ TRIPS: dict[str, tuple[Callable[[], dict[str, Tables]], str, str, str, dict[str,
         {},
     ),
     "alpha-starves": (
-        one((f"{PROFILE}/dynamic_th", "-8"), ("BUFFER_POOL/ingress_lossless_pool/size", "4160000"), (MARKS, None)),
+        one(
+            (f"{PROFILE}/dynamic_th", "-8"), ("BUFFER_POOL/ingress_lossless_pool/size", "4160000"), (MARKS_FROM_0, "0")
+        ),
         "warning",
         "dynamic_th",
         "-5",
@@ -168,6 +181,13 @@ TRIPS: dict[str, tuple[Callable[[], dict[str, Tables]], str, str, str, dict[str,
         "error",
         "wred_green_enable",
         "true",
+        {},
+    ),
+    "order": (
+        one(("WRED_PROFILE/AZURE_LOSSLESS/green_max_threshold", "249999")),
+        "error",
+        "green_min_threshold",
+        "249999",
         {},
     ),
     "ecn-above-xoff": (
@@ -214,6 +234,8 @@ TRIPS: dict[str, tuple[Callable[[], dict[str, Tables]], str, str, str, dict[str,
 
 def facts(directory: Path, files: dict[str, str]) -> dict[str, Any]:
     given: dict[str, Any] = {}
+    if "roce_dscp" in files:
+        return {"roce_dscp": None}
     for name, text in files.items():
         path = file(directory, name, text)
         given["chip" if name == "asic.toml" else "lookup"] = str(path) if name == "asic.toml" else path

@@ -7,6 +7,7 @@ for each chip. A file given with ``--asic`` replaces any value.
 from __future__ import annotations
 
 import dataclasses
+import json
 import re
 import tomllib
 from collections.abc import Mapping
@@ -39,6 +40,8 @@ class Asic:
     memory: int | None = None
     max_headroom_size: int | None = None
     """Limit of the sum of a port's headroom."""
+    limit_of_slice: bool = False
+    """A ``static_th`` is the limit of one slice, and not of all."""
     cell_overhead: int = 0
     """Bytes that a frame takes in its cells beside its own."""
     pipeline: int | None = None
@@ -47,8 +50,8 @@ class Asic:
     """``nvidia`` or ``tofino``; empty without a formula."""
     size_holds: str = ""
     """Without a shared headroom pool, ``BUFFER_PROFILE.size`` holds ``xon+xoff`` or ``xoff``; empty if unknown."""
-    guesses: tuple[str, ...] = ()
-    """Keys whose values are guesses."""
+    unknown: tuple[str, ...] = ()
+    """Keys without a known value. Checks try all values of `RANGES`; an import assumes those of the chip."""
 
     @property
     def unit(self) -> int:
@@ -62,68 +65,92 @@ def _spectrum(name: str, cell: int, pipeline: int = 19) -> Asic:
     )
 
 
-_UNKNOWN = ("slices", "headroom_in_pool", "reserve_in_pool")
+_PARTS = ("slices", "headroom_in_pool", "reserve_in_pool", "limit_of_slice")
+UNKNOWN = "unknown"
+"""The name of a chip that `CHIPS` does not list."""
+GENERIC = "generic"
+"""The name of a chip with one slice and a pool that contains neither headroom nor reserves."""
 
 CHIPS: Mapping[str, Asic] = {
     chip.name: chip
     for chip in (
-        Asic("generic", 208, guesses=("cell", *_UNKNOWN, "resume", "watchdog")),
+        Asic(UNKNOWN, 208, unknown=("cell", *_PARTS, "resume")),
+        Asic(GENERIC, 208, unknown=("cell",)),
         Asic("trident2", 208, headroom_in_pool=True, reserve_in_pool=True, size_holds="xoff"),
         Asic("trident3", 256, headroom_in_pool=True, reserve_in_pool=True),
+        Asic("trident4", 318, unknown=_PARTS),
         Asic("tomahawk", 208, slices=4),
         Asic("tomahawk2", 208, slices=4),
-        Asic("tomahawk3", 254, guesses=_UNKNOWN),
-        Asic("tomahawk4", 254, guesses=_UNKNOWN),
-        Asic("tomahawk5", 254, guesses=_UNKNOWN),
+        Asic("tomahawk3", 254, unknown=_PARTS),
+        Asic("tomahawk4", 254, headroom_in_pool=True, unknown=("slices", "reserve_in_pool", "limit_of_slice")),
+        Asic("tomahawk5", 254, slices=2, headroom_in_pool=True, limit_of_slice=True),
+        Asic("tomahawk6", 420, memory=636_183 * 420, unknown=("headroom_in_pool", "reserve_in_pool")),
         _spectrum("spectrum1", 96),
         _spectrum("spectrum2", 144),
         _spectrum("spectrum3", 144),
         _spectrum("spectrum4", 192),
         _spectrum("spectrum5", 192),
         _spectrum("spectrum6", 256, 42),
-        Asic("tofino1", 80, size_holds="xon+xoff", guesses=("cell", *_UNKNOWN)),
-        Asic("tofino2", 176, pipeline=68 * 1024, formula="tofino", guesses=_UNKNOWN),
-        Asic("vs", 128, pipeline=18 * 1024, formula="nvidia", resume="xon", guesses=_UNKNOWN),
+        Asic("tofino1", 80, size_holds="xon+xoff", unknown=("cell", *_PARTS)),
+        Asic("tofino2", 176, pipeline=68 * 1024, formula="tofino", unknown=_PARTS),
+        Asic("vs", 128, pipeline=18 * 1024, formula="nvidia", resume="xon", unknown=_PARTS),
     )
 }
+LARGEST_CELL = max(chip.cell for chip in CHIPS.values())
+"""Of the known chips: sizes for a chip that nobody named hold for all of them."""
 ALIASES: Mapping[str, str] = {
-    "td2": "trident2", "td3": "trident3", "th": "tomahawk", "th2": "tomahawk2", "th3": "tomahawk3",
-    "th4": "tomahawk4", "th5": "tomahawk5", **{f"spc{n}": f"spectrum{n}" for n in range(1, 7)},
+    "td2": "trident2", "td3": "trident3", "td4": "trident4", "th": "tomahawk",
+    **{f"th{n}": f"tomahawk{n}" for n in range(2, 7)}, **{f"spc{n}": f"spectrum{n}" for n in range(1, 7)},
 }  # fmt: skip
 
-# Patterns of platform and hwsku, from the folders of sonic-buildimage.
+# Patterns of platform and hwsku: the folders of sonic-buildimage, where names such as `th5-….config.bcm` tell the chip.
 _PLATFORMS: tuple[tuple[str, str], ...] = (
-    (r"7050_?qx|s6000|as5712|as6712", "trident2"),
-    (r"7050cx3|as7726|s52\d\df", "trident3"),
-    (r"7060_?cx|z9100|s6100|as7712|seastone|dx010", "tomahawk"),
-    (r"7260cx3|z9264|as7816", "tomahawk2"),
-    (r"7060[dp]x4|z9332|as9716|silverstone", "tomahawk3"),
-    (r"7060x6", "tomahawk5"),
+    (r"7050_?qx|s6000|as5712|as5812|as6712|s8810_32q|d6254qs", "trident2"),
+    (
+        r"7050[cs]x3|as7326|as7726|ds2000|ds3000|questone_2|seastone_2|s52\d\df|ag9032v2a|d6332|d6356|m2-w6510|"
+        r"ix7_|ix8a?_|ix8c_|b6510|s6301_56st|s7801_54xs|s8901_54xc|s9110_32x",
+        "trident3",
+    ),
+    (r"7050dx4|s5448f|z9432f|m2-w6520|ixr7220_d4|s9300_32d|s9301_32db", "trident4"),
+    (
+        r"7060_?cx|z9100|s6100|as7312|as7712|as7716|seastone-|dx010|snh60a0|ag5648|ag9032v1|wedge100-|s8900_|s9100-|"
+        r"d7032q28b|d7054q28b|qfx5200|ly1200_b32h0|ix1b_",
+        "tomahawk",
+    ),
+    (r"7260cx3|z9264|as7816|snh60b0|ag9064|s9200_64x|d7264q28b|qfx5210|ra-b6910", "tomahawk2"),
+    (r"7060[dp]x4|z9332|as9716|silverstone|snj60d0|agc032|m2-w6920|ix9_|ra-b6920|s9301_32d-", "tomahawk3"),
+    (r"7060dx5|z9664|m2-w6930|s9311_64d|ixr7220_h4-", "tomahawk4"),
+    (r"7060x6[_-][16]|z9864|m2-w6940|sse_t8164|sse_t8196|s9321_64e|ixr7220_h5_64|nexthop_4010", "tomahawk5"),
+    (r"m2-w695|ixr7220_h6|nexthop_4210", "tomahawk6"),
     (r"m?sn2\d\d\d", "spectrum1"),
     (r"m?sn3\d\d\d", "spectrum2"),
     (r"m?sn4\d\d\d", "spectrum3"),
     (r"sn5640", "spectrum5"),
     (r"sn5\d\d\d", "spectrum4"),
     (r"sn6\d\d\d", "spectrum6"),
-    (r"wedge100bf|mavericks|montara", "tofino1"),
+    (r"wedge100bf|mavericks|montara|arista_7170", "tofino1"),
     (r"newport|as9516", "tofino2"),
     (r"kvm|vs-platform|force10-s6000-vs", "vs"),
 )
 _SETTINGS: Mapping[str, tuple[type, int, int]] = {
     "cell": (int, 32, 2**16), "slices": (int, 1, 64), "memory": (int, 1, 2**40), "cell_overhead": (int, 0, 2**12),
     "max_headroom_size": (int, 1, 2**40), "headroom_in_pool": (bool, 0, 1), "reserve_in_pool": (bool, 0, 1),
-    "resume": (str, 0, 0), "watchdog": (str, 0, 0),
+    "limit_of_slice": (bool, 0, 1), "resume": (str, 0, 0), "watchdog": (str, 0, 0),
 }  # fmt: skip
 _WORDS = {"resume": ("offset", "xon"), "watchdog": ("broadcom", "nvidia")}
+RANGES: Mapping[str, tuple[int | bool | str, ...]] = {
+    key: _WORDS.get(key, tuple(map(kind, (low, high)))) for key, (kind, low, high) in _SETTINGS.items()
+}
+"""The values that a key can have: all words and flags, and the least and the largest number."""
 
 
 def of_platform(platform: str, hwsku: str) -> Asic:
-    """Returns the chip of a platform or hwsku; ``generic`` if both are unknown."""
+    """Returns the chip of a platform or hwsku; `UNKNOWN` if the table has neither."""
     for text in (platform.lower(), hwsku.lower()):
         for pattern, name in _PLATFORMS:
             if text and re.search(pattern, text):
                 return CHIPS[name]
-    return CHIPS["generic"]
+    return CHIPS[UNKNOWN]
 
 
 def named(name: str) -> Asic | None:
@@ -141,8 +168,8 @@ class Choice:
     def of(self, platform: str, hwsku: str) -> Asic:
         """Returns the chip of a switch."""
         chip = self.chip or of_platform(platform, hwsku)
-        left = tuple(name for name in chip.guesses if name not in self.values)
-        return dataclasses.replace(chip, **self.values, guesses=left)
+        left = tuple(name for name in chip.unknown if name not in self.values)
+        return dataclasses.replace(chip, **self.values, unknown=left)
 
 
 CHIP = "asic.toml"
@@ -176,6 +203,18 @@ def chosen(given: str | None, directory: Path | None = None) -> Choice:
     for key, value in document.items():
         _check(path, key, value)
     return Choice(chip, document)
+
+
+def text(chip: Asic) -> str:
+    """Returns the file of a chip: its base, and the values that the base does not have."""
+    base = CHIPS[chip.name]
+    lines = [f'base = "{base.name}"']
+    for key in _SETTINGS:
+        value = getattr(chip, key)
+        is_new = key in base.unknown and key not in chip.unknown
+        if value is not None and (is_new or value != getattr(base, key)):
+            lines.append(f"{key} = {json.dumps(value)}")
+    return "\n".join(lines) + "\n"
 
 
 def _check(path: Path, key: str, value: Any) -> None:

@@ -66,17 +66,17 @@ def _show(found: Context, rows: list[Row]) -> None:
     chips = formatting.listed(dict(sorted(_counts(one.asic.name for one in found.fabric.switches.values()).items())))
     display.out.print(f"{len(found.fabric.switches):,} switches ({escape(chips)}), {ports:,} ports that are up")
     _show_memory(found)
-    grouped = _grouped(rows)
-    for level, head, why in grouped[:_SHOWN]:
+    groups = grouped(rows)
+    for level, head, why in groups[:_SHOWN]:
         display.out.print(f"[{_STYLES[level]}]{level}[/{_STYLES[level]}] {escape(head)}")
         display.out.print(f"  {escape(why)}")
-    hidden = len(grouped) - _SHOWN
+    hidden = len(groups) - _SHOWN
     if hidden > 0:
         display.out.print(f"… and {hidden:,} more findings (--json lists all)")
     for name, why in found.unchecked.items():
         display.out.print(f"not checked: {name} ({escape(why)})")
-    for text in guesses(found.fabric):
-        display.out.print(f"guessed: {escape(text)}")
+    for text in unknown_properties(found.fabric):
+        display.out.print(f"unknown: {escape(text)}")
     if unread := unread_names(found.fabric):
         display.out.print(f"not read: {escape(', '.join(unread[:_SHOWN]))}" + (", …" if len(unread) > _SHOWN else ""))
     counts = _counts(row.level for row in rows)
@@ -94,10 +94,13 @@ def _show_memory(found: Context) -> None:
     for switch, memory in found.with_memory():
         profile = switch.lossless[0].profile
         alone, together = (memory.threshold(profile, groups) for groups in (1, memory.groups))
-        held = memory.reserves, memory.headroom, memory.shared and memory.shared * memory.slices
+        shared = memory.shared and memory.shared * memory.slices
         shares = [share and share + reserve(switch, profile) for share in (alone, together)]
-        cells = ["–" if value is None else formatting.size(value) for value in (*held, *shares)]
-        rows.setdefault((*cells, str(memory.groups)), []).append(switch.name)
+        is_known = not set(switch.asic.unknown) & {"slices", "headroom_in_pool", "reserve_in_pool"}
+        held = memory.reserves, memory.headroom, *((shared, *shares) if is_known else (None, None, None))
+        cells = ["–" if value is None else formatting.size(value) for value in held]
+        groups = "–" if "slices" in switch.asic.unknown else str(memory.groups)
+        rows.setdefault((*cells, groups), []).append(switch.name)
     if not rows:
         return
     columns = ("switch", "reserves", "headroom", "shared", "XOFF alone", "XOFF with all groups", "groups in a slice")
@@ -115,7 +118,7 @@ def _counts(names: Iterable[str]) -> dict[str, int]:
     return found
 
 
-def _grouped(rows: list[Row]) -> list[tuple[str, str, str]]:
+def grouped(rows: list[Row]) -> list[tuple[str, str, str]]:
     """Returns level, place and reason of findings; those of several ports or switches with equal reason are one."""
     groups: dict[tuple[str, ...], list[Row]] = {}
     for row in rows:
@@ -135,10 +138,17 @@ def _grouped(rows: list[Row]) -> list[tuple[str, str, str]]:
     return found
 
 
-def guesses(found: Fabric) -> list[str]:
-    """Returns, for each chip, the properties whose values are guesses."""
-    chips = {one.asic.name: one.asic for one in found.switches.values() if one.asic.guesses}
-    return [f"{', '.join(chip.guesses)} of chip {name} (--asic gives the values)" for name, chip in chips.items()]
+def unknown_properties(found: Fabric, *, with_values: bool = False) -> list[str]:
+    """Returns, for each chip, the properties whose values are not known.
+
+    with_values: adds the values that an import assumes.
+    """
+    chips = {one.chip_name: one.asic for one in found.switches.values() if one.asic.unknown}
+    texts = []
+    for name, chip in chips.items():
+        keys = [f"{key} = {getattr(chip, key)}" if with_values else key for key in chip.unknown]
+        texts.append(f"{', '.join(keys)} of {name}; --asic FILE gives the values")
+    return texts
 
 
 def unread_names(found: Fabric) -> list[str]:

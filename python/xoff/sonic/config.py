@@ -94,7 +94,11 @@ def read(path: Path, default_name: str) -> Config:
 
     Raises `InputError` if the file is not the configuration of a switch.
     """
-    document = _parsed(path)
+    return of(path, default_name, _parsed(path))
+
+
+def of(path: Path, default_name: str, document: Any) -> Config:
+    """Returns the tables of a parsed file, as `read` does."""
     if not isinstance(document, dict):
         raise InputError(f"{path}: is not a JSON object of tables, as config_db.json is")
     found = Config(path, default_name)

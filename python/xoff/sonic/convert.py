@@ -268,7 +268,7 @@ def _of_switch(switch: Switch) -> Iterator[str]:
 
 def _cell(fabric: Fabric, notes: list[str]) -> int | None:
     """Returns the size of a cell that most switches have."""
-    sizes = {name: one.asic.cell for name, one in fabric.switches.items() if "cell" not in one.asic.guesses}
+    sizes = {name: one.asic.cell for name, one in fabric.switches.items() if "cell" not in one.asic.unknown}
     general = most_common(sizes.values())
     notes += [
         f"{name}: cells of {size} B: cells of {general} B are taken" for name, size in sizes.items() if size != general
@@ -348,7 +348,8 @@ def _limit(switch: Switch, profile: Profile, notes: list[str]) -> Egress | None:
     if profile.alpha is not None:
         return Egress(total, None, profile.alpha)
     # Zero is no limit.
-    return Egress(total, min(profile.static_th or total, total), None)
+    limit = (profile.static_th or total) * memory.queue_parts(switch, profile)
+    return Egress(total, min(limit, total), None)
 
 
 def _queues(linked: list[tuple[Switch, Port, str]], classes: int, notes: list[str]) -> tuple[tuple[str, int], ...]:

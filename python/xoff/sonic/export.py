@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, TypeAlias
 
 from xoff._core import InputError
-from xoff.sonic.asic import CHIPS, Asic
-from xoff.sonic.formula import NS_PER_METRE
+from xoff.sonic import formula
+from xoff.sonic.asic import CHIPS, GENERIC, LARGEST_CELL, Asic
+from xoff.sonic.formula import KIB, NS_PER_METRE, Link, Traffic
 from xoff.sonic.network import ScenarioNetwork, ScenarioPort, quantity
 from xoff.sonic.scenario import NO_MARKS, RESPONSE
 
@@ -22,6 +23,8 @@ DEFAULT_OFFSET = 3 * 1024
 FRAME = 1000 + 48
 """The largest frame of a scenario without settings of frames, for which no LOSSLESS_TRAFFIC_PATTERN is written."""
 _PATTERN = "AZURE"
+_MTU = 9100
+_SMALL_PERCENT = 50
 PASTED = (
     "BUFFER_POOL",
     "BUFFER_PROFILE",
@@ -90,7 +93,7 @@ def _ports(found: Exported, network: ScenarioNetwork, ports: list[ScenarioPort])
             found.notes.append(f"{local}: the delay of {port.delay_ps} ps is rounded up to {metres}m of cable")
         tables["PORT"][local] = {
             "speed": str(max(1, port.rate_bps // 10**6)),
-            "mtu": "9100",
+            "mtu": str(_MTU),
             "lanes": ",".join(str(4 * port.number + at) for at in range(1, 5)),
             "admin_status": "up",
         }
@@ -153,9 +156,15 @@ def _maps(found: Exported, network: ScenarioNetwork, ports: list[ScenarioPort]) 
         if port.pfc is not None and port.pfc.get("watchdog"):
             entry["pfcwd_sw_enable"] = enabled
         found.tables["PORT_QOS_MAP"][port_name(port.number)] = entry
-    if network.payload + network.header != FRAME:
-        frame = network.payload + network.header
-        found.tables["LOSSLESS_TRAFFIC_PATTERN"] = {_PATTERN: {"mtu": str(frame), "small_packet_percentage": "50"}}
+    if (frame := _frame(network)) is not None:
+        pattern = {"mtu": str(frame), "small_packet_percentage": str(_SMALL_PERCENT)}
+        found.tables["LOSSLESS_TRAFFIC_PATTERN"] = {_PATTERN: pattern}
+
+
+def _frame(network: ScenarioNetwork) -> int | None:
+    """Returns the largest frame of a scenario; None for that of a scenario without settings of frames."""
+    frame = network.payload + network.header
+    return None if frame == FRAME else frame
 
 
 def _group_map(maps: Tables, values: dict[str, str]) -> str:
@@ -195,9 +204,10 @@ def _memory(found: Exported, network: ScenarioNetwork, ports: list[ScenarioPort]
     shared, inside = quantity(ports[0].buffer["total"]) - pool, 0
     kept = chip is not None and chip.reserve_in_pool, chip is not None and chip.headroom_in_pool
     for port in ports:
-        local, headroom, sends = port_name(port.number), _headroom(network, port), _sends(port)
+        local, headroom, sends = port_name(port.number), _headroom(found, network, port, chip), _sends(port)
         counted = [one for one in range(network.classes) if port.counted_with(one) in {None, one}]
-        shared -= sum(of_class(port, one)[1] for one in counted) + (0 if pool else headroom * len(sends))
+        reserves = {one: _reserve(found, port, one, chip, is_shared=bool(pool)) for one in counted}
+        shared -= sum(reserves.values()) + (0 if pool else headroom * len(sends))
         inside += _up(headroom, chip) * len(sends) if kept[1] and not pool else 0
         lossy = lossy_groups(port)
         for group in sorted(set(lossy.values())):
@@ -206,7 +216,7 @@ def _memory(found: Exported, network: ScenarioNetwork, ports: list[ScenarioPort]
             groups[f"{local}|{group}"] = {"profile": _named(profiles, "ingress_lossy_profile", values)}
             inside += _up(reserve, chip) if kept[0] else 0
         for one in sends:
-            alpha, reserve = of_class(port, one)
+            alpha, reserve = of_class(port, one)[0], _reserve(found, port, one, chip, is_shared=bool(pool))
             name = (
                 f"pg_lossless_{found.tables['PORT'][local]['speed']}_{found.tables['CABLE_LENGTH'][MAP][local]}_profile"
             )
@@ -215,7 +225,11 @@ def _memory(found: Exported, network: ScenarioNetwork, ports: list[ScenarioPort]
             groups[f"{local}|{one}"] = {"profile": _named(profiles, name, values)}
             inside += _up(reserve, chip) if kept[0] else 0
     if shared <= 0:
-        raise InputError("switch.buffer.shared.total: reserves and headroom exceed the memory; nothing can be shared")
+        raise InputError(
+            f"switch.buffer.shared.total: reserves and headroom exceed the memory of {ports[0].buffer['total']}, and "
+            "nothing can be shared: raise total, or give switch.buffer.shared.headroom, if the neighbours react faster "
+            "than 802.3 allows"
+        )
     size = _up(shared + inside + (_up(pool, chip) if kept[1] else 0), chip)
     ingress = {"type": "ingress", "mode": "dynamic", "size": str(size)} | (
         {"xoff": str(_up(pool, chip))} if pool else {}
@@ -233,8 +247,13 @@ def _egress(found: Exported, network: ScenarioNetwork, ports: list[ScenarioPort]
             "mode": "static" if is_static else "dynamic",
             "size": total,
         }
-        limit = total if one.get("limit") is None else str(_up(quantity(one["limit"]), chip))
-        threshold = {"static_th": limit} if is_static else {"dynamic_th": str(_power(found, name, float(one["alpha"])))}
+        limit = quantity(one["total" if one.get("limit") is None else "limit"])
+        parts = chip.slices if chip is not None and chip.limit_of_slice else 1
+        threshold = (
+            {"static_th": str(_up(-(-limit // parts), chip))}
+            if is_static
+            else {"dynamic_th": str(_power(found, name, float(one["alpha"])))}
+        )
         found.tables["BUFFER_PROFILE"][f"egress_profile_{number}"] = {"pool": name, "size": "0", **threshold}
         classes = range(network.classes) if one.get("classes") is None else one["classes"]
         for port in ports:
@@ -244,9 +263,29 @@ def _egress(found: Exported, network: ScenarioNetwork, ports: list[ScenarioPort]
                 queues.setdefault(key, {"profile": f"egress_profile_{number}"})
 
 
-def _headroom(network: ScenarioNetwork, port: ScenarioPort) -> int:
+def _headroom(found: Exported, network: ScenarioNetwork, port: ScenarioPort, chip: Asic | None) -> int:
+    """Returns the headroom of a port's lossless groups: the given one, or enough for real neighbours and cells.
+
+    A scenario computes the headroom of its own neighbours, which may react at once, and often counts bytes.
+    """
     given = port.buffer.get("headroom")
-    return quantity(given) if given is not None else network.needed.get((port.rate_bps, port.delay_ps), 0)
+    if given is not None:
+        return quantity(given)
+    needed = network.needed.get((port.rate_bps, port.delay_ps), 0)
+    local, cells = port_name(port.number), chip_of(network, chip)
+    if "cell" in cells.unknown:
+        cells = replace(cells, cell=LARGEST_CELL)
+    speed, metres = int(found.tables["PORT"][local]["speed"]), int(found.tables["CABLE_LENGTH"][MAP][local][:-1])
+    traffic = Traffic(_frame(network) or Traffic().mtu, _SMALL_PERCENT)
+    least = formula.physics(cells, Link(speed, metres, _MTU), traffic)
+    # SONiC's own sizes are whole KiB where the cells of a chip are not known.
+    written = _up(max(needed, least), chip) if chip is not None else -(-max(needed, least) // KIB) * KIB
+    if needed < least and _sends(port):
+        found.notes.append(
+            f"headroom at {speed} Mb/s and {metres}m: {written} B instead of the scenario's {needed} B, because "
+            f"neighbours react within the limit of 802.3 and frames take whole cells of up to {cells.cell} B"
+        )
+    return written
 
 
 def _up(size: int, chip: Asic | None) -> int:
@@ -260,15 +299,30 @@ def _power(found: Exported, place: str, alpha: float) -> int:
     return power
 
 
+def _reserve(found: Exported, port: ScenarioPort, one: int, chip: Asic | None, *, is_shared: bool) -> int:
+    """Returns the reserve of a class: at least xon, if the size of a lossless profile contains xon."""
+    reserve = of_class(port, one)[1]
+    if one not in _sends(port) or is_shared or chip is None or chip.size_holds != "xon+xoff":
+        return reserve
+    if (least := _xon(port, chip)) > reserve:
+        found.notes.append(f"reserve of {reserve} B: {least} B are written, because a size of {chip.name} contains xon")
+    return max(reserve, least)
+
+
+def _xon(port: ScenarioPort, chip: Asic | None) -> int:
+    """Returns the bytes of a lossless group at which its pause ends."""
+    at = (port.pfc or {}).get("resume_at")
+    if at is not None:
+        return _up(quantity(at), chip)
+    return (chip.pipeline or 2 * chip.unit) if chip is not None and chip.resume == "xon" else 0
+
+
 def _lossless(port: ScenarioPort, reserve: int, headroom: int, chip: Asic | None, *, is_shared: bool) -> dict[str, str]:
     """Returns a lossless profile without the threshold."""
     reserve, xoff = _up(reserve, chip), _up(headroom, chip)
-    values = {"pool": POOL, "size": str(reserve + (0 if is_shared else xoff)), "xoff": str(xoff), "xon": "0"}
+    values = {"pool": POOL, "size": str(reserve + (0 if is_shared else xoff)), "xoff": str(xoff)}
     offset, at = (port.pfc or {}).get("xon"), (port.pfc or {}).get("resume_at")
-    if at is not None:
-        values["xon"] = str(_up(quantity(at), chip))
-    elif chip is not None and chip.resume == "xon":
-        values["xon"] = str(chip.pipeline or 2 * chip.unit)
+    values["xon"] = str(_xon(port, chip))
     if (offset is not None or at is None) and (chip is None or chip.resume == "offset"):
         values["xon_offset"] = str(_up(DEFAULT_OFFSET if offset is None else quantity(offset), chip))
     return values
@@ -391,16 +445,10 @@ def _notes(network: ScenarioNetwork) -> list[str]:
     return notes
 
 
-def chip_text(network: ScenarioNetwork, chip: Asic | None) -> str:
-    """Returns the file of the chip beside the switches: the chip of the export, or the cells of the scenario."""
-    if chip is not None and chip.name in CHIPS:
-        return f'base = "{chip.name}"\n'
+def chip_of(network: ScenarioNetwork, chip: Asic | None) -> Asic:
+    """Returns the chip of the exported switches: that of the export, or a generic chip with the scenario's cells."""
+    if chip is not None:
+        return chip
     cell = network.document["switch"]["buffer"]["shared"].get("cell")
-    lines = [
-        'base = "generic"',
-        'resume = "offset"',
-        "slices = 1",
-        "headroom_in_pool = false",
-        "reserve_in_pool = false",
-    ]
-    return "\n".join([*lines, *([] if cell is None else [f"cell = {quantity(cell)}"])]) + "\n"
+    generic = CHIPS[GENERIC]
+    return generic if cell is None else replace(generic, cell=quantity(cell), unknown=())

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 from xoff._core import InputError
 from xoff.sonic import config, lldp, switch
 from xoff.sonic.asic import Choice
+from xoff.sonic.config import Config
 from xoff.sonic.formula import Lookup
 from xoff.sonic.switch import Port, Switch
 
@@ -60,8 +61,15 @@ def read(directory: Path, choice: Choice, lookup: Lookup | None) -> Fabric:
 
     Raises `InputError` for a folder without files, a damaged file, and two switches of one name.
     """
-    found: dict[str, Switch] = {}
     configs = [config.read(path, name) for path, name in _files(directory)]
+    if not configs:
+        raise InputError(f"{directory}: has no NAME.json and no NAME/config_db.json; copy the switches' files here")
+    return of(directory, configs, choice, lookup)
+
+
+def of(directory: Path, configs: Sequence[Config], choice: Choice, lookup: Lookup | None) -> Fabric:
+    """Returns the switches of the files of a folder. Raises `InputError` as `read` does."""
+    found: dict[str, Switch] = {}
     ports = {one.name: one.table("PORT") for one in configs}
     for each in configs:
         path = each.path
@@ -69,8 +77,6 @@ def read(directory: Path, choice: Choice, lookup: Lookup | None) -> Fabric:
         if one.name in found:
             raise InputError(f"{path}: a second switch {one.name}; the first is {found[one.name].config.path}")
         found[one.name] = one
-    if not found:
-        raise InputError(f"{directory}: has no NAME.json and no NAME/config_db.json; copy the switches' files here")
     for one in found.values():
         if any(port.neighbour is not None and port.neighbour[0] == one.name for port in one.up):
             raise InputError(f"{one.config.path}: DEVICE_NEIGHBOR: {one.name} is its own neighbour; remove the entry")

@@ -9,7 +9,7 @@ from pathlib import Path
 from xoff import formatting
 from xoff.sonic import adapter, asic, cabling, convert, fabric, formula, scenario
 from xoff.sonic.adapter import Adapter
-from xoff.sonic.check_command import guesses
+from xoff.sonic.check_command import unknown_properties
 from xoff.sonic.fabric import Fabric
 
 DEFAULT_ROCE_DSCP = 26
@@ -37,7 +37,7 @@ def command(
         *_of_hosts(found, hosts, roce_dscp),
         *cables.notes,
         *made.notes,
-        *(f"guessed: {text}" for text in guesses(found)),
+        *(f"assumed: {text}" for text in unknown_properties(found, with_values=True)),
         *([] if settings is None else [f"{settings.name}, line {line}: {text}" for line, text in hosts.notes]),
     ]
     notes = [formatting.plain(one) for one in dict.fromkeys(notes)]

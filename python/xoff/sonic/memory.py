@@ -35,6 +35,14 @@ class Memory:
             return None
         return alpha * self.shared / (1 + groups * alpha)
 
+    def held(self, profile: Profile, reserve: int, groups: int) -> float | None:
+        """Returns the most bytes that some full groups hold in a slice: reserves, shared memory and headroom."""
+        share = self.threshold(profile, groups)
+        if share is None or self.shared is None:
+            return None
+        headroom = min(groups * (profile.xoff or 0), self.headroom // self.slices)
+        return min(groups * share, self.shared) + groups * reserve + headroom
+
 
 def reserve(switch: Switch, profile: Profile) -> int:
     """Returns the memory that only one group may use: the size, less the headroom that the size may contain."""
@@ -61,15 +69,33 @@ def of(switch: Switch) -> Memory | None:
     return Memory(pool, shared, reserves, headroom, slices, -(-len(lossless) // slices))
 
 
-def queue_limit(switch: Switch, profile: Profile) -> int | None:
-    """Returns the most bytes that a single full queue may hold in its egress pool; None if unknown."""
-    pool = profile.pool
+def queue_parts(switch: Switch, profile: Profile) -> int:
+    """Returns the equal parts of an egress pool, each of which has the limit of a queue by itself."""
+    is_of_slice = switch.asic.limit_of_slice or profile.static_th is None
+    return switch.asic.slices if is_of_slice else 1
+
+
+def queue_limit(switch: Switch, profile: Profile, ingress: int | None = None) -> int | None:
+    """Returns the most bytes that a single full queue may hold in a part of its egress pool; None if unknown.
+
+    ingress: the size of the ingress pool. On chips with limits of a slice, templates ship egress pools of either size:
+        a pool below the ingress pool has the size of a slice.
+    """
+    pool, parts = profile.pool, queue_parts(switch, profile)
+    size = None if pool is None else pool.size
+    if size is not None and not (switch.asic.limit_of_slice and ingress is not None and size < ingress):
+        size = -(-size // parts)
     if profile.static_th is not None:
         # Zero is no limit.
-        limits = [one for one in (profile.static_th or None, pool.size if pool else None) if one is not None]
+        limits = [one for one in (profile.static_th or None, size) if one is not None]
         return min(limits) + profile.size if limits else None
-    if pool is None or pool.size is None or profile.alpha is None:
+    if size is None or profile.alpha is None:
         return None
-    if profile.dynamic_th == 7 and switch.asic.formula == "nvidia":
-        return pool.size
-    return int(profile.alpha * pool.size / (1 + profile.alpha)) + profile.size
+    if takes_all(switch, profile):
+        return size
+    return int(profile.alpha * size / (1 + profile.alpha)) + profile.size
+
+
+def takes_all(switch: Switch, profile: Profile) -> bool:
+    """True if a dynamic threshold is no limit."""
+    return profile.dynamic_th == 7 and switch.asic.formula == "nvidia"

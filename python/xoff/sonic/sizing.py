@@ -65,7 +65,7 @@ def profile(rate: str, link_delay: str, max_frame: str, choices: Choices) -> dic
         "cable_bytes": link.cable_bytes,
         "response_bytes": int(formula.response(speed)),
         "physics_bytes": formula.physics(chip, link, traffic),
-        "guesses": list(chip.guesses),
+        "unknown": list(chip.unknown),
         "BUFFER_PROFILE": {name: {key: str(value) for key, value in entry.items()}},
     }
 
@@ -116,7 +116,7 @@ def pools(room: Room, chip_name: str | None) -> dict[str, Any]:
         "headroom_bytes": pool,
         "shared_bytes": shared,
         "groups_in_headroom_at_once": pool // headroom if headroom else groups,
-        "guesses": list(chip.guesses),
+        "unknown": list(chip.unknown),
         "BUFFER_POOL": {
             "ingress_lossless_pool": ingress,
             "egress_lossless_pool": {"type": "egress", "mode": "static", "size": whole},
@@ -192,9 +192,9 @@ def pool_line(found: Mapping[str, Any]) -> str:
 
 def lines(found: Mapping[str, Any]) -> list[str]:
     """Returns the summary of a profile in lines."""
-    guessed = f"; guessed: {', '.join(found['guesses'])}" if found["guesses"] else ""
+    assumed = f"; assumed: {', '.join(found['unknown'])}" if found["unknown"] else ""
     return [
-        f"chip {found['chip']}, cells of {found['cell_bytes']} B{guessed}",
+        f"chip {found['chip']}, cells of {found['cell_bytes']} B{assumed}",
         f"method {found['method']}: {found['small_packets_percent']} % small packets, lossless frames of "
         f"{found['lossless_frame_bytes']} B",
         f"cable {found['cable_bytes']:,} B, response {found['response_bytes']:,} B, by physics at least "

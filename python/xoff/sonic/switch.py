@@ -10,7 +10,7 @@ from functools import cached_property
 
 from xoff.importing.source import shown
 from xoff.sonic import formula
-from xoff.sonic.asic import Asic, Choice
+from xoff.sonic.asic import UNKNOWN, Asic, Choice
 from xoff.sonic.config import Config, is_name
 from xoff.sonic.fields import MAP_KEYS
 from xoff.sonic.formula import Headroom, Link, Lookup, Traffic
@@ -217,6 +217,14 @@ class Switch:
         return self.config.table("DEVICE_METADATA").get("localhost", {})
 
     @property
+    def chip_name(self) -> str:
+        """The name of the chip as messages have it: for an unknown chip with platform and hwsku."""
+        if self.asic.name != UNKNOWN:
+            return self.asic.name
+        names = [self.metadata[key] for key in ("platform", "hwsku") if self.metadata.get(key)]
+        return f"the unknown chip of {' '.join(names)}" if names else "the unknown chip (no platform is given)"
+
+    @property
     def is_dynamic(self) -> bool:
         """True under the dynamic buffer model, which computes profiles and pools."""
         return self.metadata.get("buffer_model") == "dynamic"
@@ -406,16 +414,28 @@ class Switch:
         for key, fields in self.config.table(table).items():
             ports, numbers = self.config.ports_and_numbers(table, key, most)
             is_null = fields.get("profile", "NULL") == "NULL"
-            name = None if is_null else self.config.target(table, key, "profile")
+            profile = None if is_null else self._looked_up(fields["profile"]) or self._profile(table, key)
             for port in ports:
                 if port not in self.ports:
                     self.config.wrong(table, key, f"PORT has no entry {shown(port)}")
                 for number in numbers:
                     if (port, number) in found:
                         self.config.wrong(table, key, f"{port}|{number} is also in {found[port, number].key}")
-                    if name is not None:
-                        found[port, number] = Member(self.ports[port], number, key, self.profiles[name])
+                    if profile is not None:
+                        found[port, number] = Member(self.ports[port], number, key, profile)
         return found
+
+    def _profile(self, table: str, key: str) -> Profile | None:
+        name = self.config.target(table, key, "profile")
+        return None if name is None else self.profiles[name]
+
+    def _looked_up(self, name: str) -> Profile | None:
+        """Returns the profile that SONiC makes from the lookup table for a name that the file only refers to."""
+        found = _PROFILE_NAME.fullmatch(name)
+        if found is None or name in self.profiles or self.lookup is None:
+            return None
+        headroom = self.lookup.exact(int(found[1]), int(found[2]))
+        return None if headroom is None else self._of(name, headroom)
 
     def _made(self, port: Port) -> Profile | None:
         """Returns the lossless profile that SONiC makes for a port; None where SONiC makes none."""

@@ -36,7 +36,7 @@ def _pg_missing(context: Context) -> Iterator[Row]:
                 given,
                 f"a profile with xoff of at least {needed}",
                 f"pfc_enable has priority {listed(lacking)}, but group {listed(groups)} has no headroom"
-                f"{_reason(switch, port)}: packets are lost and no pause is sent",
+                f"{_reason(switch, port, given)}: packets are lost and no pause is sent",
             )
 
 
@@ -45,7 +45,9 @@ def _is_protected(switch: Switch, port: Port, priority: int) -> bool:
     return member is not None and member.profile.is_lossless
 
 
-def _reason(switch: Switch, port: Port) -> str:
+def _reason(switch: Switch, port: Port, given: str) -> str:
+    if given:
+        return f" (its profile {given} has no xoff)"
     if port.metres == 0:
         return " (SONiC makes no profile for a cable of 0m)"
     if port.metres is None:
@@ -61,6 +63,9 @@ def _reason(switch: Switch, port: Port) -> str:
 
 def _pg_no_profile(context: Context) -> Iterator[Row]:
     for switch in context.fabric.switches.values():
+        if not switch.pools:
+            context.unchecked["pg-no-profile"] = f"{switch.name} has no BUFFER_POOL: the chip has its own settings"
+            continue
         for port in switch.up:
             paused = {port.maps.group_of_priority(one) for one in port.pfc}
             for group in sorted({port.maps.group_of(one) for one in port.maps.classes()} - paused):
@@ -68,7 +73,7 @@ def _pg_no_profile(context: Context) -> Iterator[Row]:
                     classes = [one for one in port.maps.classes() if port.maps.group_of(one) == group]
                     yield Row(
                         "pg-no-profile",
-                        "error",
+                        "error" if port.pfc or group == 0 else "warning",
                         switch.name,
                         port.name,
                         "BUFFER_PG",
@@ -223,11 +228,13 @@ def _dscp_lossy(context: Context) -> Iterator[Row]:
         context.unchecked["dscp-lossy"] = "give --roce-dscp or --adapter"
         return
     for switch, port in _host_ports(context):
-        if port.pfc and port.priority_of_dscp(code) is None:
+        if port.priority_of_dscp(code) is None:
             one = port.maps.class_of(code)
+            # A port without PFC among others with PFC may lead to a host without RoCE.
+            is_alone = not port.pfc and any(other.pfc for other in switch.up)
             yield Row(
                 "dscp-lossy",
-                "error",
+                "warning" if is_alone else "error",
                 switch.name,
                 port.name,
                 "DSCP_TO_TC_MAP",
@@ -235,8 +242,29 @@ def _dscp_lossy(context: Context) -> Iterator[Row]:
                 str(code),
                 str(one),
                 " or ".join(str(found) for found in port.lossless_classes()) or "a lossless class",
-                f"hosts send RoCE with DSCP {code}, which is in class {one} and group {port.maps.group_of(one)}: "
-                "packets are lost and no pause is sent",
+                f"hosts send RoCE with DSCP {code}, which is in class {one} and group {port.maps.group_of(one)}"
+                f"{'' if port.pfc else ', and pfc_enable of the port is empty'}: packets are lost and no pause is sent",
+            )
+
+
+def _no_lossless(context: Context) -> Iterator[Row]:
+    # With the DSCP of RoCE, check dscp-lossy says more.
+    if context.roce_dscp is not None:
+        return
+    for switch in context.fabric.switches.values():
+        if switch.up and not switch.lossless and not any(port.pfc for port in switch.up):
+            yield Row(
+                "no-lossless",
+                "warning",
+                switch.name,
+                "",
+                "PORT_QOS_MAP",
+                "",
+                "pfc_enable",
+                "",
+                "the priorities of RoCE, such as 3",
+                "no port that is up has a lossless class: every packet can be lost, and no check of headroom, pools or "
+                "marks applies",
             )
 
 
@@ -279,11 +307,13 @@ CHECKS = (
         "Correct CABLE_LENGTH, add the lookup row, or add a BUFFER_PG entry.",
         "sonic-net/SONiC issue 480; sonic-swss `cfgmgr/buffermgr.cpp` makes no profile for a cable of 0 m.",
         _pg_missing,
+        ("cell",),
     ),
     Check(
         "pg-no-profile",
         "error",
-        "A traffic class maps to a priority group without a profile.",
+        "A traffic class maps to a priority group without a profile. At a port without PFC, group 0 excepted, the "
+        "finding is a warning: it matters when packets of the class arrive there.",
         "The class has no memory at the input: its packets are dropped, or take memory without a limit.",
         "Add a BUFFER_PG entry for the group, or map the class to another group.",
         "SAI `inc/saibuffer.h`: a group takes its limits from its profile.",
@@ -330,12 +360,23 @@ CHECKS = (
     Check(
         "dscp-lossy",
         "error",
-        "The DSCP that hosts give to RoCE packets is in a lossy class. The check needs `--roce-dscp` or `--adapter`.",
+        "The DSCP that hosts give to RoCE packets is in a lossy class. The check needs `--roce-dscp` or `--adapter`. A "
+        "port without PFC is a warning if other ports of the switch have PFC, as its host may not use RoCE.",
         "RoCE shares a group with lossy traffic: packets are lost and no pause is sent.",
         "Map the DSCP to a lossless class, or let the hosts use a lossless DSCP.",
         "sonic-buildimage `files/build_templates/qos_config.j2` maps DSCP 26 to class 1; adapters mark 26 "
         "(`cma_roce_tos` 106).",
         _dscp_lossy,
+    ),
+    Check(
+        "no-lossless",
+        "warning",
+        "No port that is up has a lossless class: `pfc_enable` is empty, and no priority group has headroom. With "
+        "`--roce-dscp` or `--adapter`, check dscp-lossy names the ports instead.",
+        "RoCE packets are lost, and all checks of headroom, pools and marks pass because nothing is lossless.",
+        "Set `pfc_enable`, and give the priority groups a lossless profile.",
+        "sonic-net/sonic-buildimage issue 21891: a template without lossless groups and without WRED.",
+        _no_lossless,
     ),
     Check(
         "cnp-class",

@@ -98,7 +98,7 @@ def _headroom(context: Context) -> Iterator[Row]:
             worst = physics(switch.asic, link, switch.traffic, 100) if switch.traffic.is_given else least
             if xoff >= worst:
                 continue
-            level, needed = ("error", least) if xoff < least else ("warning", worst)
+            level, needed = ("error", least) if xoff < least else ("note", worst)
             percent = switch.traffic.small_percent if level == "error" else 100
             yield Row(
                 "headroom",
@@ -111,9 +111,12 @@ def _headroom(context: Context) -> Iterator[Row]:
                 str(xoff),
                 str(needed),
                 f"cable {link.cable_bytes} B, response {int(response(link.speed))} B, a frame of {link.mtu} B and two "
-                f"of {switch.traffic.mtu} B take {needed} B in cells of {switch.asic.cell} B if {percent} % of the "
-                "packets have 64 B",
+                f"of {switch.traffic.mtu} B take {needed} B{_in_cells(switch)} if {percent} % of the packets have 64 B",
             )
+
+
+def _in_cells(switch: Switch) -> str:
+    return " or more, as cells waste memory," if "cell" in switch.asic.unknown else f" in cells of {switch.asic.cell} B"
 
 
 def _headroom_monotone(context: Context) -> Iterator[Row]:
@@ -152,7 +155,7 @@ def _size_sum(context: Context) -> Iterator[Row]:
             continue
         if not switch.asic.size_holds:
             if switch.lossless:
-                context.unchecked["size-sum"] = f"what a size contains is not known of {switch.asic.name}"
+                context.unchecked["size-sum"] = f"what a size contains is not known of {switch.chip_name}"
             continue
         seen: set[str] = set()
         for _, profile in _entries(switch):
@@ -242,11 +245,12 @@ CHECKS = (
         "`xoff` is less than the cable both ways, the reaction of the neighbour (pause quanta of 802.3), the port's "
         "largest frame in the way of the pause, the pause, and two lossless frames, in cells. The share of 64 B "
         "packets and the largest lossless frame are those of LOSSLESS_TRAFFIC_PATTERN (default 50 %, 1,024 B). With a "
-        "pattern, a warning means that `xoff` is enough for this share, but not for 64 B packets alone.",
+        "pattern, a note means that `xoff` is enough for this share, but not if all packets have 64 B.",
         "Packets are lost when the neighbour reacts as slowly as 802.3 allows.",
         "Give `xoff` the printed value.",
         "IEEE Std 802.3, 31B.3.7; IEEE Std 802.1Q, Annex N; sonic-swss `cfgmgr/buffer_headroom_mellanox.lua`.",
         _headroom,
+        ("cell",),
     ),
     Check(
         "headroom-monotone",
@@ -275,6 +279,7 @@ CHECKS = (
         "Give BUFFER_POOL.xoff the printed value.",
         "SAI `inc/saibuffer.h`; sonic-mgmt `tests/qos/files/qos_params.th.yaml`.",
         _shp,
+        ("slices",),
     ),
     Check(
         "name-reuse",

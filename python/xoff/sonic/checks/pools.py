@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
+from math import ceil
 
-from xoff.sonic.checks.row import Check, Context, Row
-from xoff.sonic.memory import queue_limit, reserve
+from xoff.sonic.checks.row import Check, Context, Row, depends_on
+from xoff.sonic.memory import Memory, queue_limit, queue_parts, reserve, takes_all
 from xoff.sonic.switch import Member, Profile, Switch
 
 
@@ -70,35 +72,70 @@ def _egress_pool(context: Context) -> Iterator[Row]:
     for switch, memory in context.with_memory():
         if memory.pool.size is None:
             continue
-        demand = memory.pool.size + (0 if switch.asic.headroom_in_pool else switch.shared_headroom)
-        for name, member in profiles_of(_lossless_queues(switch)).items():
-            limit = queue_limit(switch, member.profile)
-            if limit is None or limit >= demand:
+        for member in profiles_of(_lossless_queues(switch)).values():
+            pool, limit = member.profile.pool, queue_limit(switch, member.profile, memory.pool.size)
+            # A pool of type `both` counts a packet once: its output cannot run out before its input.
+            if pool is None or pool == memory.pool or pool.type == "both" or limit is None:
                 continue
-            cells = -(-(demand - limit) // switch.asic.cell)
-            pool = member.profile.pool
-            is_pool = pool is not None and (pool.size or 0) < demand
-            field = "dynamic_th" if member.profile.static_th is None else "static_th"
-            yield Row(
-                "egress-pool",
-                "error",
-                switch.name,
-                "",
-                "BUFFER_POOL" if is_pool and pool else "BUFFER_PROFILE",
-                pool.name if is_pool and pool else name,
-                "size" if is_pool else field,
-                str(pool.size if is_pool and pool else getattr(member.profile, field)),
-                str(demand),
-                f"lossless queues hold {limit} B and inputs admit {demand} B, {demand - limit} B ({cells} cells) more: "
-                "the output drops lossless packets before their inputs have used the headroom. If the memory has "
-                "separate parts for each direction or slice, compare with the part",
-            )
+            if member.profile.static_th is None and not takes_all(switch, member.profile):
+                yield from _egress_share(switch, memory, member.profile, limit)
+            else:
+                yield from _egress_limit(switch, memory, member.profile, limit)
 
 
-def _level(profile: Profile) -> str:
-    """Returns the level of a finding on a static limit: shipped templates leave lossy inputs without a limit so."""
-    is_lossy_input = not profile.is_lossless and profile.pool is not None and profile.pool.type == "ingress"
-    return "note" if is_lossy_input else "warning"
+def _egress_limit(switch: Switch, memory: Memory, profile: Profile, limit: int) -> Iterator[Row]:
+    """Yields a finding if a static limit is less than what the inputs admit: in a slice, if it is that of a slice."""
+    inside = switch.asic.headroom_in_pool
+    demand = (memory.pool.size or 0) + (0 if inside else switch.shared_headroom)
+    parts = queue_parts(switch, profile)
+    share = -(-demand // parts)
+    if limit >= share or profile.pool is None:
+        return
+    is_pool = (profile.pool.size or 0) < demand
+    cells = "" if "cell" in switch.asic.unknown else f" ({-(-(share - limit) // switch.asic.cell)} cells)"
+    of_slice = f" of each of {parts} slices" if parts > 1 else ""
+    yield Row(
+        "egress-pool",
+        "error",
+        switch.name,
+        "",
+        "BUFFER_POOL" if is_pool else "BUFFER_PROFILE",
+        profile.pool.name if is_pool else profile.name,
+        "size" if is_pool else "static_th",
+        str(profile.pool.size if is_pool else profile.static_th),
+        str(demand if is_pool else share),
+        f"lossless queues hold {limit} B and inputs{of_slice} admit {share} B, {share - limit} B{cells} more: "
+        "the output drops lossless packets before their inputs have used the headroom",
+    )
+
+
+def _egress_share(switch: Switch, memory: Memory, profile: Profile, limit: int) -> Iterator[Row]:
+    """Yields a finding if enough full groups hold more than the share of the pool that a queue may take."""
+    first = max((one.profile for one in switch.lossless), key=lambda one: one.alpha or 0)
+    held = [memory.held(first, reserve(switch, first), n) or 0 for n in range(1, memory.groups + 1)]
+    least = next((n for n, size in enumerate(held, 1) if size > limit), None)
+    if least is None:
+        return
+    most, size = max(held), memory.pool.size
+    passing = (n for n in range(-8, 8) if (queue_limit(switch, replace(profile, dynamic_th=n), size) or 0) >= most)
+    yield Row(
+        "egress-pool",
+        "warning",
+        switch.name,
+        "",
+        "BUFFER_PROFILE",
+        profile.name,
+        "dynamic_th",
+        str(profile.dynamic_th),
+        str(next(passing, f"static_th of {ceil(most)}")),
+        f"{least} or more full lossless groups (of {memory.groups} in a slice) hold up to {most:.0f} B, and a lossless "
+        f"queue may take {limit} B: the output drops lossless packets before their inputs have used the headroom",
+    )
+
+
+def _level(switch: Switch, profile: Profile) -> str:
+    """Returns the level of a finding on a limit: only a lossless group needs the limit, to pause in time."""
+    return "warning" if any(one.profile.name == profile.name for one in switch.lossless) else "note"
 
 
 def _static_above_pool(context: Context) -> Iterator[Row]:
@@ -108,7 +145,7 @@ def _static_above_pool(context: Context) -> Iterator[Row]:
             if profile.static_th and pool and pool.size is not None and profile.static_th > pool.size:
                 yield Row(
                     "static-above-pool",
-                    _level(profile),
+                    _level(switch, profile),
                     switch.name,
                     "",
                     "BUFFER_PROFILE",
@@ -131,7 +168,7 @@ def _threshold_mode(context: Context) -> Iterator[Row]:
                 value = profile.static_th if given == "static" else profile.dynamic_th
                 yield Row(
                     "threshold-mode",
-                    _level(profile) if given == "static" else "warning",
+                    _level(switch, profile),
                     switch.name,
                     "",
                     "BUFFER_PROFILE",
@@ -247,6 +284,9 @@ def _xon(context: Context) -> Iterator[Row]:
 
 def _cells(context: Context) -> Iterator[Row]:
     for switch in context.fabric.switches.values():
+        if "cell" in switch.asic.unknown:
+            context.unchecked["cells"] = depends_on(switch, ["cell"])
+            continue
         used = {one.profile.name for one in switch.groups.values()}
         places: list[tuple[str, str, str, int, str]] = []
         for pool in switch.pools.values():
@@ -274,22 +314,27 @@ CHECKS = (
         "Make the reserves, the headroom or the number of groups smaller.",
         "SAI `inc/saibuffer.h`: a pool contains the shared headroom; sonic-swss `cfgmgr/buffer_pool_mellanox.lua`.",
         _pool_sum,
+        ("headroom_in_pool", "reserve_in_pool"),
     ),
     Check(
         "egress-pool",
         "error",
-        "The egress limit of a lossless queue is less than the ingress pool, with the shared headroom pool where the "
-        "size leaves the shared headroom out.",
+        "The static limit of a lossless queue is less than the ingress pool, with the shared headroom pool where the "
+        "size leaves the shared headroom out. If the limit is that of a slice, the check compares it with the slice's "
+        "part. A dynamic limit is a warning if full lossless groups can hold more than the queue's share. Pools of "
+        "type `both` are not compared, because they count a packet once.",
         "The output drops lossless packets although their inputs have headroom left.",
-        "Give the egress pool and `static_th` the printed value.",
-        "sonic-net/sonic-buildimage pull request 21320.",
+        "Give the egress pool and the limit of the queue the printed value.",
+        "sonic-net/sonic-buildimage pull requests 21320 (Trident 3) and 25451 (limits of a slice on Tomahawk 5).",
         _egress_pool,
+        ("slices", "headroom_in_pool", "reserve_in_pool", "limit_of_slice"),
     ),
     Check(
         "static-above-pool",
         "warning",
-        "`static_th` is larger than the pool. For a lossy ingress profile the finding is a note.",
-        "The limit has no effect.",
+        "`static_th` of a lossless group is larger than the pool. For a queue or a lossy group, where templates use "
+        "such a value as no limit, the finding is a note.",
+        "The limit has no effect: a lossless group pauses only when the pool is full.",
         "Give `static_th` at most the size of the pool.",
         "SAI `inc/saibuffer.h`.",
         _static_above_pool,
@@ -298,7 +343,7 @@ CHECKS = (
         "threshold-mode",
         "warning",
         "A profile has `dynamic_th` in a pool with static thresholds, or `static_th` in one with dynamic thresholds. "
-        "For a static limit of a lossy ingress profile, which templates of Broadcom ship, the finding is a note.",
+        "For a queue or a lossy group, as templates of Broadcom ship it, the finding is a note.",
         "Some chips refuse the profile, and the group or queue keeps an earlier limit.",
         "Use the threshold of the pool's mode.",
         "SAI `inc/saibuffer.h`: the mode of a profile may replace that of the pool.",
@@ -313,6 +358,7 @@ CHECKS = (
         "Raise the limit of the queue, or the size of the pool.",
         "Choudhury and Hahne (1998): one group alone holds αB/(1 + α).",
         _alpha_idle,
+        ("slices", "headroom_in_pool", "reserve_in_pool", "limit_of_slice"),
     ),
     Check(
         "lossy-ingress-first",
@@ -332,6 +378,7 @@ CHECKS = (
         "Give `dynamic_th` the printed value.",
         "Choudhury and Hahne (1998): n groups hold αB/(1 + nα) each.",
         _alpha_starves,
+        ("slices", "headroom_in_pool", "reserve_in_pool"),
     ),
     Check(
         "xon",
@@ -342,6 +389,7 @@ CHECKS = (
         "Give `xon_offset` two frames.",
         "SAI `inc/saibuffer.h`: a group resumes at the larger of xon and the threshold less the offset.",
         _xon,
+        ("cell", "resume", "slices", "headroom_in_pool", "reserve_in_pool"),
     ),
     Check(
         "cells",

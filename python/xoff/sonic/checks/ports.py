@@ -145,6 +145,7 @@ CHECKS = (
         "Give `detection_time` the printed value.",
         "Closed form: n groups of threshold T drain in n·T/s.",
         _wd_pause,
+        ("slices", "headroom_in_pool", "reserve_in_pool"),
     ),
     Check(
         "weight",

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+import copy
+import dataclasses
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from functools import cached_property
 from typing import Any
@@ -57,11 +59,28 @@ class Context:
         """The memory of the lossless groups of each switch."""
         return {name: memory.of(one) for name, one in self.fabric.switches.items()}
 
+    def supposing(self, values: Mapping[str, Any]) -> Context:
+        """Returns the same switches with values for the properties of their chips that are unknown."""
+        switches = {}
+        for name, one in self.fabric.switches.items():
+            supposed = {key: value for key, value in values.items() if key in one.asic.unknown}
+            # A copy keeps the resolved references, which do not depend on these properties.
+            switches[name] = copy.copy(one)
+            switches[name].asic = dataclasses.replace(one.asic, **supposed)
+        fabric = Fabric(self.fabric.directory, switches)
+        return Context(fabric, self.lookup, self.roce_dscp, self.cnp_dscp, self.host_pfc, self.unchecked)
+
     def with_memory(self) -> Iterator[tuple[Switch, Memory]]:
         """Yields the switches with lossless groups in a pool."""
         for name, one in self.fabric.switches.items():
             if (found := self.memories[name]) is not None:
                 yield one, found
+
+
+def depends_on(switch: Switch, names: Sequence[str]) -> str:
+    """Returns the reason for which a check is not made: the properties of the chip that are not known."""
+    unknown = [name for name in names if name in switch.asic.unknown]
+    return f"{switch.name}: depends on {', '.join(unknown)} of {switch.chip_name}: give --asic FILE"
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,3 +96,5 @@ class Check:
     remedy: str
     source: str
     find: Callable[[Context], Iterator[Row]]
+    needs: tuple[str, ...] = ()
+    """The properties of the chip on which the findings depend."""
