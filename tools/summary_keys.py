@@ -8,7 +8,19 @@ COUNTS = "<counts>"
 SUMMARY: dict[str, tuple[str, dict[str, tuple[str, str]]]] = {
     "Flows": (
         "Numbers of flows.",
-        {"total": ("int", "All flows."), "completed": ("int", "Flows whose last byte arrived.")},
+        {
+            "total": ("int", "All flows."),
+            "completed": ("int", "Flows whose last byte arrived."),
+        },
+    ),
+    "ActiveFlows": (
+        "Flows that were active at the end, without connections: their goodput in bits per second, from the start.",
+        {
+            "flows": ("int", "Flows."),
+            "least_goodput_bps": ("int | None", "Smallest goodput."),
+            "mean_goodput_bps": ("int | None", "Mean goodput."),
+            "most_goodput_bps": ("int | None", "Largest goodput."),
+        },
     ),
     "Times": (
         "Completion times in picoseconds; null without a completed flow. A percentile is the time of an actual flow.",
@@ -235,6 +247,7 @@ SUMMARY: dict[str, tuple[str, dict[str, tuple[str, str]]]] = {
                 "Interval between samples of queues; with `probe.queues` or `probe.replay`.",
             ),
             "flows": ("Flows", "All flows."),
+            "active_flows": ("ActiveFlows", "Flows that were active at the end."),
             "fct_ps": (
                 "Times",
                 "Completion times, from start to the receiver's last byte. Flows that were in flight when their "

@@ -11,6 +11,10 @@ class ArrowStream(Protocol):
 class InputError(ValueError):
     """Bad input: the one complete message names the key, its value, and what is allowed."""
 
+    errors: list[dict[str, Any]]
+    """All problems of a scenario: `path`, `message`, and `change` if one change of the scenario removes the problem:
+    its `key`, and its new `value`, where null removes the key."""
+
 class PluginError(RuntimeError):
     """A plug-in panicked. The message names the plug-in, the function and the place."""
 

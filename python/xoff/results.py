@@ -247,6 +247,7 @@ class Result:
                 (f"FCT{of} median, p99", f"{formatting.time(fct.get('p50'))}, {formatting.time(fct.get('p99'))}"),
                 (f"FCT{of} longest", formatting.time(fct.get("max"))),
                 ("slowdown median, p99", f"{_ratio(slowdown.get('p50'))}, {_ratio(slowdown.get('p99'))}"),
+                *_active(summary),
             ]
         lines += [(count.title, count.text(value)) for count, value in counts.shown(summary)]
         lines += _high_water(summary)
@@ -284,6 +285,15 @@ def measured(summary: Mapping[str, Any]) -> str:
     if not jobs or measured_counts(summary) == _counts(summary):
         return "flows"
     return "messages" if len(jobs) == len(workloads) else "flows and messages"
+
+
+def _active(summary: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
+    """Yields the goodput of the flows that were active at the end."""
+    active = summary.get("active_flows") or {"flows": 0}
+    if active["flows"]:
+        least, mean, most = (active[f"{which}_goodput_bps"] / 1e9 for which in ("least", "mean", "most"))
+        text = f"mean {mean:.3g} Gb/s, {least:.3g} to {most:.3g} Gb/s"
+        yield f"goodput of {active['flows']:,} active flows", text if active["flows"] > 1 else f"{mean:.3g} Gb/s"
 
 
 def measured_counts(summary: Mapping[str, Any]) -> tuple[int, int]:

@@ -8,6 +8,7 @@ from __future__ import annotations
 from typing import NotRequired, TypedDict
 
 __all__ = [
+    "ActiveFlows",
     "AdaptiveCounts",
     "BcnCounts",
     "BfcCounts",
@@ -61,6 +62,22 @@ class Flows(TypedDict):
 
     completed: int
     """Flows whose last byte arrived."""
+
+
+class ActiveFlows(TypedDict):
+    """Flows that were active at the end, without connections: their goodput in bits per second, from the start."""
+
+    flows: int
+    """Flows."""
+
+    least_goodput_bps: int | None
+    """Smallest goodput."""
+
+    mean_goodput_bps: int | None
+    """Mean goodput."""
+
+    most_goodput_bps: int | None
+    """Largest goodput."""
 
 
 class Times(TypedDict):
@@ -790,6 +807,9 @@ class Summary(TypedDict):
 
     flows: Flows
     """All flows."""
+
+    active_flows: ActiveFlows
+    """Flows that were active at the end."""
 
     fct_ps: Times
     """Completion times, from start to the receiver's last byte. Flows that were in flight when their workload began

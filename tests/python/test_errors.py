@@ -69,7 +69,7 @@ def refused(done: Any, *parts: str) -> None:
         (_SFC + '={threshold="10KB",pause="1us",fallback="shortest"}', [f"{_SFC}.fallback: ", "nic_isolation"]),
         (
             'switch={queueing="iq",flow_control={sfc={threshold="10KB",pause="1us",signals="last_hop"}}}',
-            [f"{_SFC}.signals: ", "oq or voq"],
+            [f"{_SFC}.signals: ", "set switch.queueing = "],
         ),
         (
             'switch.ecn.red={kmin="400KB",kmax="100KB",pmax=0.2}',
@@ -123,11 +123,11 @@ def refused(done: Any, *parts: str) -> None:
         ),
         (
             'switch={queueing="iq",scheduler={queues=[{type="dwrr"}]}}',
-            ["switch.scheduler.queues: ", "use round_robin, or oq or voq"],
+            ["switch.scheduler.queues: ", "set switch.scheduler = "],
         ),
         (
             'switch={classes=2,strict_priority_classes=1,scheduler={queues=[{type="dwrr"}]}}',
-            ["switch.strict_priority_classes: ", "switch.scheduler.queues", "remove it"],
+            ["switch.strict_priority_classes: ", "switch.scheduler.queues", "remove switch.strict"],
         ),
         (
             'switch={classes=2,scheduler={queues=[{type="dwrr",weight=101}]}}',
@@ -136,7 +136,11 @@ def refused(done: Any, *parts: str) -> None:
         ('switch.scheduler={queues=[{type="dwrr",weight=0}]}', ["switch.scheduler.queues[0].weight: 0", "1 to 100"]),
         (
             'switch={classes=2,scheduler={queues=[{type="dwrr"},{type="strict",weight=2}]}}',
-            ["switch.scheduler.queues[1].weight: ", 'not allowed with type = "strict"', "remove it"],
+            [
+                "switch.scheduler.queues[1].weight: ",
+                'not allowed with type = "strict"',
+                "remove switch.scheduler.queues[1].weight",
+            ],
         ),
         ('switch.scheduler={queues=[{type="wrr"}]}', ["switch.scheduler.queues[0].type: ", "`dwrr`"]),
         ("switch.scheduler={queues=[{weight=2}]}", ["switch.scheduler.queues[0]: ", "missing key `type`"]),

@@ -148,6 +148,20 @@ _PANIC = """
 """
 
 
+_MODE = 'if std::env::var("HOSTILE").unwrap_or_default()'
+_EFFECT = "xoff_models::effects::Effect"
+_HOSTILE_HOOK = f"""
+        {_MODE} == "queue" {{
+            effects.push({_EFFECT}::MoveQueue(event.port, event.queue, xoff_models::ids::QueueId::at(200)));
+        }}
+        {_MODE} == "port" {{
+            let port = xoff_models::ids::PortId::at(200);
+            effects.push({_EFFECT}::MoveQueue(port, event.queue, event.queue));
+        }}
+        {_MODE} == "past" {{
+            effects.push({_EFFECT}::Timer(xoff_units::Moment(1), 0));
+        }}
+"""
 _CONDITION = "if core.egress_bytes(event.port, event.queue) >= "
 
 
@@ -186,10 +200,28 @@ def built(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, dict[str, str
     # The node never calls the hook that counts.
     assert _xoff("new", "plugin", "deaf", cwd=place, environment=environment).returncode == 0
     _replace(place / "deaf" / "src" / "mechanism.rs", {"Watches::DEQUEUE": "Watches::NONE"})
+    # Mistakes at the border, chosen by a variable.
+    both = ("--part", "mechanism", "--part", "congestion_control")
+    assert _xoff("new", "plugin", "hostile", *both, cwd=place, environment=environment).returncode == 0
+    source = place / "hostile" / "src"
+    _replace(source / "mechanism.rs", {head: head + _HOSTILE_HOOK})
+    _replace(
+        source / "congestion_control.rs",
+        {
+            "let rate = line.rate.0 as f64;": f'{_MODE} == "new" {{ panic!("no new") }} let rate = line.rate.0 as f64;',
+            "if params.minimum_rate.0 < 1_000 {": (
+                f'{_MODE} == "validate" {{ panic!("no values") }} if params.minimum_rate.0 < 1_000 {{'
+            ),
+            "        Duration((sent": (
+                f'{_MODE} == "exit" {{ std::process::exit(0) }}\n'
+                f'{_MODE} == "forever" {{ return Duration(u64::MAX) }}\n        Duration((sent'
+            ),
+        },
+    )
     # A file of somebody else in the folder of the core stays.
     (place / "core").mkdir()
     (place / "core" / "mine.txt").write_text("mine", "utf-8")
-    plug_ins = ("early_warning", "wrong", "forgetful", "deaf")
+    plug_ins = ("early_warning", "wrong", "forgetful", "deaf", "hostile")
     done = _xoff("plugins", "build", *plug_ins, "--debug", cwd=place, environment=environment)
     assert done.returncode == 0, done.stderr
     assert (place / "core" / "mine.txt").read_text("utf-8") == "mine"
@@ -206,7 +238,7 @@ def test_a_plug_in_is_used_as_a_part_of_xoff(built: tuple[Path, dict[str, str]],
         return found.stdout
 
     listed = json.loads(done("plugins", "list", "--json"))
-    assert [one["name"] for one in listed] == ["deaf", "early_warning", "forgetful", "wrong"]
+    assert [one["name"] for one in listed] == ["deaf", "early_warning", "forgetful", "hostile", "wrong"]
     assert [part["path"] for part in listed[1]["parts"]] == [
         "switch.plugins.early_warning",
         "host.congestion_control.plugins.early_warning",
@@ -255,6 +287,57 @@ def test_a_panic_names_the_plug_in_and_leaves_no_result(built: tuple[Path, dict[
     assert "mechanism::Wrong" in done.stderr
     assert "the queue is too long" in done.stderr
     assert "Traceback" not in done.stderr
+    assert not (tmp_path / "result").exists()
+
+
+_HOOK = "plug-in `hostile`: `{}` of the part `hostile` returned or asked for something that the core cannot use: "
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("command", ["run", "check", "conformance"])
+@pytest.mark.parametrize(
+    ("mode", "words"),
+    [
+        ("new", ("plug-in `hostile` panicked in ", "Control>::new: no new")),
+        ("validate", ("plug-in `hostile` panicked in ", "Control>::validate: no values")),
+        ("queue", (_HOOK.format("on_dequeue"), "index out of bounds")),
+        ("port", (_HOOK.format("on_dequeue"), "index out of bounds")),
+        ("past", (_HOOK.format("on_dequeue"), "a timer is set in the past")),
+    ],
+)
+def test_a_mistake_at_the_border_names_plug_in_and_hook(
+    built: tuple[Path, dict[str, str]], tmp_path: Path, command: str, mode: str, words: tuple[str, ...]
+) -> None:
+    place, environment = built
+    scenario = place / "hostile" / "scenario.toml"
+    arguments = ["plugins.hostile"] if command == "conformance" else [scenario]
+    done = _xoff(command, *arguments, cwd=tmp_path, environment=environment | {"HOSTILE": mode})
+    if command == "check" and mode in {"queue", "port", "past"}:
+        assert (done.returncode, done.stderr) == (0, "")
+        return
+    assert "Traceback" not in done.stderr
+    if command == "conformance" and done.returncode == 1:
+        # The draws that failed are listed.
+        assert all(word in done.stdout.replace("\n", " ") for word in words[:1])
+        return
+    assert done.returncode == 2
+    assert done.stderr.count("xoff: error: ") == 1
+    assert all(word in done.stderr for word in words)
+
+
+@pytest.mark.slow
+def test_a_plug_in_that_stops_a_flow_or_the_process_is_no_success(
+    built: tuple[Path, dict[str, str]], tmp_path: Path
+) -> None:
+    place, environment = built
+    scenario = place / "hostile" / "scenario.toml"
+    # The gap after the first packet is for ever: the flow stops, and does not send at full speed.
+    done = _xoff("run", scenario, cwd=tmp_path, environment=environment | {"HOSTILE": "forever"})
+    assert done.returncode == 1
+    assert "8 of 8 flows were not delivered" in done.stderr
+    done = _xoff("run", scenario, "--out", "result", cwd=tmp_path, environment=environment | {"HOSTILE": "exit"})
+    assert done.returncode not in {0, 1}
+    assert "xoff: error: plug-in `hostile`: `on_sent` of the part `hostile` ended the process" in done.stderr
     assert not (tmp_path / "result").exists()
 
 

@@ -148,3 +148,16 @@ def test_slowdown_is_shown_first_where_sizes_differ(tmp_path: Path, scenario: di
     found = result.summary["slowdown"]
     assert (found["p50"], found["max"]) == (every[4], every[-1])
     assert found["mean"] == pytest.approx(sum(every) / 9)
+
+
+def test_marks_that_the_given_congestion_control_does_not_use() -> None:
+    """HPCC is set and reads telemetry: the advice is to remove the marks, not to set a congestion control."""
+    switch = {"ecn": {"step": {"threshold": "100KB"}}, "telemetry": {}}
+    star = {"star": {"hosts": 3, "link": {"rate": "100Gbps", "delay": "1us"}}}
+    scenario = {"network": star, "switch": switch, "host": {"congestion_control": {"hpcc": {}}}}
+    messages = {one["path"]: one["message"] for one in xoff.check(scenario)["warnings"]}
+    assert messages["switch.ecn"] == (
+        "no host reacts to marks: host.congestion_control is hpcc, which does without; remove it"
+    )
+    messages = {one["path"]: one["message"] for one in xoff.check({**scenario, "host": {}})["warnings"]}
+    assert messages["switch.ecn"] == "no host reacts to marks; set host.congestion_control"

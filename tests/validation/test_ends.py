@@ -145,3 +145,39 @@ def test_the_parts_of_a_flow_whose_ack_is_under_way_end_with_its_last_byte() -> 
         if row["flow"] in sums:
             sums[row["flow"]] += row["time_ps"]
     assert sums == flows
+
+
+def test_a_flow_that_is_active_at_the_end_has_a_goodput() -> None:
+    """Two flows of 1 TB share a link of 100 Gb/s: what has arrived, over the time since their starts."""
+    flows = [{"src": 1, "dst": 0, "size": "1TB"}, {"src": 2, "dst": 0, "size": "1TB", "start": "100us"}]
+    short = {"src": 3, "dst": 1, "size": "1MB"}
+    result = xoff.run(STAR | {"workload": [{"flows": [*flows, short]}], "until": "1ms", "probe": {"packets": True}})
+    rows = {row["flow"]: row for row in result.flows.to_pylist()}
+    arrived = [row for row in result.packets.to_pylist() if row["event"] == "arrive" and row["node"] == "host0"]
+    for flow, start_us in ((0, 0), (1, 100)):
+        delivered = 1000 * sum(row["flow"] == flow and row["kind"] == "data" for row in arrived)
+        assert rows[flow]["delivered_bytes"] == delivered
+        assert rows[flow]["goodput_bps"] == pytest.approx(delivered * 8 / (1e-3 - start_us * 1e-6))
+    # A completed flow has the goodput of its completion time.
+    assert rows[2]["delivered_bytes"] == 1_000_000
+    assert rows[2]["goodput_bps"] == pytest.approx(8e6 / (rows[2]["fct_ps"] / 1e12))
+    active = result.summary["active_flows"]
+    goodputs = [rows[0]["goodput_bps"], rows[1]["goodput_bps"]]
+    assert active["flows"] == 2
+    assert active["mean_goodput_bps"] == pytest.approx(sum(goodputs) / 2)
+    assert [active["least_goodput_bps"], active["most_goodput_bps"]] == sorted(goodputs)
+    assert "goodput of 2 active flows" in dict(result.rows())
+
+
+@pytest.mark.parametrize("transport", ["go_back_n", "selective", "irn", "ndp", "raw"])
+def test_goodput_is_that_of_new_packets(transport: str) -> None:
+    """Losses and copies do not count, whatever the transport."""
+    switch = {"trimming": {"limit": "20KB"}} if transport == "ndp" else {"buffer": {"per_queue": "20KB"}}
+    incast = {"incast": {"senders": [1, 2], "receiver": 0, "size": "100MB"}}
+    result = xoff.run(
+        STAR | {"workload": [incast], "until": "1ms", "switch": switch, "host": {"transport": {transport: {}}}}
+    )
+    rows = result.flows.to_pylist()
+    assert all(0 < row["delivered_bytes"] <= 1000 * (row["packets_sent"] - row["retransmitted"]) for row in rows)
+    total = sum(row["delivered_bytes"] for row in rows)
+    assert 0.3 * 12.5e6 < total < 12.5e6

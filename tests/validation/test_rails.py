@@ -179,7 +179,7 @@ def test_a_flow_goes_on_although_a_fault_took_the_message_that_a_slot_is_free(li
         ("0B", {}, "1048 B"),
         ("4GiB", {}, "below 4GiB"),
         ("1MB", None, "give switch.flow_control.pfc"),
-        ("1MB", {"relays": "native"}, "remove one of the two"),
+        ("1MB", {"relays": "native"}, "remove switch.flow_control.pfc.relays"),
     ],
 )
 def test_bounds_without_a_meaning_are_refused(bytes_: str, pfc: dict[str, Any] | None, words: str) -> None:

@@ -165,7 +165,7 @@ HOST: dict[str, Any] = {"transport": {"selective": {}}, "congestion_control": {"
         (
             {"congestion_control": {"bcn": {}}},
             {"flow_control": {"sfc": {"mode": "nic_isolation", "pause": "1us", "threshold": "1KB"}, "pfc": {}}},
-            "host.congestion_control.bcn: tags packets, as does sfc; remove one of the two",
+            "host.congestion_control.bcn: tags packets, as does sfc; remove host.congestion_control.bcn",
         ),
         (HOST, {"routing": {"reps": {}}}, "rccc: tags packets, as does reps"),
         (

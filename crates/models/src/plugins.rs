@@ -71,7 +71,7 @@ impl Plugin {
     }
 
     /// Returns the names of all parts.
-    fn names(&self) -> impl Iterator<Item = &'static str> {
+    pub fn names(&self) -> impl Iterator<Item = &'static str> {
         let workloads = self.workloads.iter().map(|entry| entry.name);
         self.groups().map(|group| group.name).chain(workloads)
     }

@@ -114,8 +114,11 @@ impl Caller {
         let (answer, answers) = sync_channel(1);
         let (takes_rows, wants_rows) = (self.sink.is_some(), !self.is_without_rows);
         let mut remote = Remote { said, answers, takes_rows, wants_rows };
-        let worker =
-            thread::Builder::new().stack_size(STACK).spawn(move || work(&mut remote)).map_err(broken)?;
+        let inside = move || {
+            let _call = panics::Call::begin();
+            work(&mut remote)
+        };
+        let worker = thread::Builder::new().stack_size(STACK).spawn(inside).map_err(broken)?;
         loop {
             // The channel is moved and returned, as only one thread may own the channel.
             let heard;

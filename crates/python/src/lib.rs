@@ -63,7 +63,13 @@ fn broken(error: impl std::fmt::Display) -> PyErr {
     PyRuntimeError::new_err(error.to_string())
 }
 
-/// Returns all problems of a document, also as a list of dictionaries in the attribute `errors`.
+/// Returns the problem of a scenario as [`all_bad`] returns several.
+fn refused(error: xoff_scenario::InputError) -> PyErr {
+    all_bad(error.into())
+}
+
+/// Returns all problems of a document, also as a list of dictionaries in the attribute `errors`, each with the change that
+/// its message proposes.
 fn all_bad(errors: InputErrors) -> PyErr {
     let error = InputError::new_err(errors.to_string());
     let listed = Python::attach(|py| {
@@ -72,6 +78,10 @@ fn all_bad(errors: InputErrors) -> PyErr {
             dict.set_item("path", e.path)?;
             dict.set_item("message", e.message)?;
             dict.set_item("line", e.line)?;
+            if let Some(change) = e.change {
+                let text = serde_json::to_string(&change).map_err(broken)?;
+                dict.set_item("change", py.import("json")?.call_method1("loads", (text,))?)?;
+            }
             Ok(dict)
         });
         error.value(py).setattr("errors", list.collect::<PyResult<Vec<_>>>()?)
@@ -80,7 +90,7 @@ fn all_bad(errors: InputErrors) -> PyErr {
 }
 
 fn scenario(resolved: &str) -> PyResult<Scenario> {
-    xoff_scenario::from_json(resolved, &[]).map_err(all_bad)
+    panics::caught(|| xoff_scenario::from_json(resolved, &[]))?.map_err(all_bad)
 }
 
 /// The version of the simulator.
@@ -97,14 +107,14 @@ fn renames() -> PyResult<String> {
 
 /// The JSON Schema of scenarios.
 #[pyfunction]
-fn schema() -> String {
-    format!("{:#}", xoff_scenario::schema())
+fn schema() -> PyResult<String> {
+    panics::caught(|| format!("{:#}", xoff_scenario::schema()))
 }
 
 /// Returns the counts of each component, as JSON: the groups of a summary with labels and units.
 #[pyfunction]
 fn groups() -> PyResult<String> {
-    serde_json::to_string(&xoff_scenario::groups()).map_err(broken)
+    serde_json::to_string(&panics::caught(xoff_scenario::groups)?).map_err(broken)
 }
 
 /// Returns components that need a mechanism of switches to act, as JSON: the mechanism by the name of the
@@ -149,12 +159,13 @@ fn resolve(
     format: &str,
     overrides: Vec<(String, String)>,
 ) -> PyResult<(String, Vec<(String, String)>)> {
-    let scenario = match format {
+    let read = || match format {
         "toml" => xoff_scenario::from_toml(text, &overrides),
         _ => xoff_scenario::from_json(text, &overrides),
-    }
-    .map_err(all_bad)?;
-    Ok((serde_json::to_string(&scenario).map_err(broken)?, xoff_scenario::table_files(&scenario)))
+    };
+    let scenario = panics::caught(read)?.map_err(all_bad)?;
+    let written = panics::caught(|| serde_json::to_string(&scenario))?.map_err(broken)?;
+    Ok((written, xoff_scenario::table_files(&scenario)))
 }
 
 fn numbers<T: ArrowPrimitiveType, V>(column: &ArrayRef, convert: impl Fn(T::Native) -> V) -> Vec<Option<V>> {
@@ -363,7 +374,7 @@ fn run(
     let caller = Caller { progress, sink, poll, is_without_rows: !rows };
     let outcome = caller
         .wait_for(py, move |observer| Runner::new(scenario, |path| tables.remove(path))?.run(plan, observer))?
-        .map_err(bad)?;
+        .map_err(refused)?;
     let summary = serde_json::to_string(&outcome.summary).map_err(broken)?;
     Ok(Output { summary, was_stopped: outcome.was_stopped, tables: outcome.tables })
 }
@@ -375,7 +386,7 @@ fn check(py: Python<'_>, resolved: &str, tables: HashMap<String, PyTable>) -> Py
     let mut tables = inputs(tables)?;
     let caller = Caller::default();
     let report = caller.wait_for(py, move |_| xoff_scenario::check(scenario, |path| tables.remove(path)))?;
-    report.map(|v| v.to_string()).map_err(bad)
+    report.map(|v| v.to_string()).map_err(refused)
 }
 
 /// Returns a resolved scenario with all derived values, as JSON.
@@ -385,7 +396,7 @@ fn settle(py: Python<'_>, resolved: &str, tables: HashMap<String, PyTable>) -> P
     let mut tables = inputs(tables)?;
     let settled = Caller::default()
         .wait_for(py, move |_| xoff_scenario::settle(scenario, |path| tables.remove(path)))?;
-    settled.map(|v| v.to_string()).map_err(bad)
+    settled.map(|v| v.to_string()).map_err(refused)
 }
 
 /// Returns the hosts of a resolved scenario, as JSON: names, rates and first switches, in the order of the numbers.
@@ -395,7 +406,7 @@ fn hosts(py: Python<'_>, resolved: &str, tables: HashMap<String, PyTable>) -> Py
     let mut tables = inputs(tables)?;
     let found = Caller::default()
         .wait_for(py, move |_| xoff_scenario::hosts(scenario, |path| tables.remove(path)))?;
-    serde_json::to_string(&found.map_err(bad)?).map_err(broken)
+    serde_json::to_string(&found.map_err(refused)?).map_err(broken)
 }
 
 fn request<T: serde::de::DeserializeOwned>(text: &str) -> PyResult<T> {
@@ -439,9 +450,8 @@ fn plugins() -> PyResult<String> {
 pub fn fill(module: &Bound<'_, PyModule>, plugins: Vec<&'static Plugin>) -> PyResult<()> {
     // A second interpreter of the process imports the module again.
     if !plugins.is_empty() && xoff_models::plugins::installed().is_empty() {
-        let names = plugins.iter().map(|plugin| plugin.name).collect();
         xoff_models::plugins::install(plugins).map_err(PyRuntimeError::new_err)?;
-        panics::watch(names);
+        panics::watch();
     }
     module.add("InputError", module.py().get_type::<InputError>())?;
     module.add("CallError", module.py().get_type::<CallError>())?;

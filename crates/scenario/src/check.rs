@@ -106,7 +106,7 @@ fn deadlock(runner: &Runner, traffic: &Traffic<'_>, warnings: &mut Vec<Warning>)
     let dependency = format!("{routes} form a cyclic buffer dependency: {}", links.join(" → "));
     let mut why = format!("{} can deadlock: {dependency}", waits.label());
     if !listed.is_empty() {
-        why += &format!("; flows of the cycle: {}", listed.join("; "));
+        why.push_str(&["; flows of the cycle: ", &listed.join("; ")].concat());
     }
     warnings.push(Warning::new(waits.path(), why));
     let scenario = (!flows.is_empty()).then(|| reproduction(runner.scenario(), &flows));

@@ -1,5 +1,7 @@
 //! Bad input, in a user's words.
 
+use xoff_models::param_error::Change;
+
 /// Invalid input. Prints as one message that begins with the path of the key.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct InputError {
@@ -9,12 +11,28 @@ pub struct InputError {
     pub message: String,
     /// Line of the file, if known.
     pub line: Option<usize>,
+    /// The change that the message proposes, if it is one.
+    pub change: Option<Box<Change>>,
 }
 
 impl InputError {
-    /// An error at a path.
+    /// An error at a path. A change in the message ([`Change::after`]) becomes a sentence, and data.
     pub fn new(path: impl Into<String>, message: impl Into<String>) -> Self {
-        Self { path: path.into(), message: message.into(), line: None }
+        let (path, message) = (path.into(), message.into());
+        let (problem, change) = Change::split(&message);
+        let within = |change: Change| match change.key.strip_prefix('.') {
+            Some(key) => {
+                let workload = path.split_inclusive(']').next().unwrap_or_default();
+                Change { key: format!("{workload}.{key}"), ..change }
+            }
+            None => change,
+        };
+        let change = change.map(|change| Box::new(within(change)));
+        let message = match &change {
+            Some(change) => format!("{problem}; {change}"),
+            None => message,
+        };
+        Self { path, message, line: None, change }
     }
 }
 

@@ -11,6 +11,34 @@ pub struct Flows {
     pub completed: u64,
 }
 
+/// Flows that were active at the end of the run, without connections: goodput from their starts to the end, in bits per
+/// second.
+#[derive(Debug, Clone, Copy, Default, Serialize)]
+pub struct Active {
+    /// Flows.
+    pub flows: u64,
+    /// Smallest goodput.
+    pub least_goodput_bps: Option<u64>,
+    /// Mean goodput.
+    pub mean_goodput_bps: Option<u64>,
+    /// Largest goodput.
+    pub most_goodput_bps: Option<u64>,
+    /// Sum of all: of integers, so that the mean depends on no order.
+    #[serde(skip)]
+    sum: u128,
+}
+
+impl Active {
+    /// Adds a flow, several times.
+    pub fn add(&mut self, goodput: u64, times: u64) {
+        self.least_goodput_bps = Some(self.least_goodput_bps.map_or(goodput, |least| least.min(goodput)));
+        self.most_goodput_bps = self.most_goodput_bps.max(Some(goodput));
+        self.flows += times;
+        self.sum += u128::from(goodput) * u128::from(times);
+        self.mean_goodput_bps = Some((self.sum / u128::from(self.flows)) as u64);
+    }
+}
+
 /// Flow completion times, in picoseconds.
 #[derive(Debug, Clone, Copy, Default, Serialize)]
 pub struct Fct {

@@ -9,6 +9,7 @@ use xoff_models::ids::PortId;
 use xoff_models::mechanism::{Levels, PortShape};
 use xoff_models::mechanisms::at;
 use xoff_models::network::Settings;
+use xoff_models::param_error::Change;
 use xoff_models::queueing::buffer;
 use xoff_models::routing::{MAX_SWITCHES, root};
 use xoff_models::topology::{PortSpec, Topology};
@@ -44,12 +45,15 @@ pub fn check_network(s: &Scenario, t: &Topology) -> Result<(), InputError> {
         };
     }
     if queues > MAX_QUEUES {
-        let key = if s.switch.queueing == Queueing::Voq { "switch.queueing" } else { "network" };
         let why = "a queue for each output, class and, with voq, input";
-        return Err(InputError::new(
-            key,
-            format!("the switches would have {queues} queues ({why}); the maximum is {MAX_QUEUES}"),
-        ));
+        let why = format!("the switches would have {queues} queues ({why}); the maximum is {MAX_QUEUES}");
+        return Err(if s.switch.queueing == Queueing::Voq {
+            InputError::new("switch.queueing", Change::set("switch.queueing", "oq").after(why))
+        } else if s.switch.classes > 1 {
+            InputError::new("network", Change::set("switch.classes", 1).after(why))
+        } else {
+            InputError::new("network", why)
+        });
     }
     let shape = s.network.given().first().map_or("network".to_string(), |name| format!("network.{name}"));
     let roots: BTreeSet<u32> = (0..number(t.nodes.len())).map(|n| root(t, &ports, n)).collect();
@@ -272,7 +276,9 @@ pub fn check_memory(t: &Topology, ports: &[Vec<PortSpec>], settings: &Settings) 
                     "{what} for all ports and classes of {} needs {bytes} B; {table}.buffer.shared.total is {total}",
                     node.name
                 );
-                Err(InputError::new(format!("{table}.buffer.shared.{key}"), why))
+                // Thresholds that follow the total rise with it.
+                let change = Change::set(format!("{table}.buffer.shared.total"), format!("{}B", 2 * bytes));
+                Err(InputError::new(format!("{table}.buffer.shared.{key}"), change.after(why)))
             };
             let levels: Vec<Option<Levels>> = PortId::all(ports.len())
                 .map(|number| settings.levels(n as u32, number, ports, node))

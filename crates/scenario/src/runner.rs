@@ -11,6 +11,7 @@ use xoff_models::flow::Start;
 use xoff_models::names;
 use xoff_models::network::Settings;
 use xoff_models::overrides::Locals;
+use xoff_models::param_error::Change;
 use xoff_models::record::Wanted;
 use xoff_models::routing::FirstHop;
 use xoff_models::stack::Stacks;
@@ -190,7 +191,8 @@ fn retrying(scenario: &Scenario, topology: &Topology) -> Result<(), InputError> 
     let links: Vec<_> = topology.links.iter().map(|l| (name(l.a), name(l.b))).collect();
     retry.known(&links).map_err(|(key, why)| InputError::new(format!("network.link_retry.{key}"), why))?;
     if topology.nodes.iter().any(|node| node.is_host && node.forwards) {
-        return Err(InputError::new("network.link_retry", "not allowed with hosts that relay; remove it"));
+        let why = Change::remove("network.link_retry").after("not allowed with hosts that relay");
+        return Err(InputError::new("network.link_retry", why));
     }
     Ok(())
 }

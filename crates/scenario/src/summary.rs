@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use serde::Serialize;
 
 use crate::document::Draws;
-use crate::flow_statistics::{Fct, Flows, Slowdown};
+use crate::flow_statistics::{Active, Fct, Flows, Slowdown};
 use crate::measures::WorkloadSummary;
 use crate::serving::ServingSummary;
 use crate::warnings::Warning;
@@ -137,6 +137,8 @@ pub struct Summary {
     pub sampled_every_ps: Option<u64>,
     /// Flows.
     pub flows: Flows,
+    /// Flows that were active at the end.
+    pub active_flows: Active,
     /// Completion times, start to the receiver's last byte, without flows of a warm start.
     pub fct_ps: Fct,
     /// The same, to the sender's last ACK.

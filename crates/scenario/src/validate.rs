@@ -1,5 +1,6 @@
 //! Checks beyond the types of a document: ranges, and combinations of keys.
 
+use serde_json::json;
 use xoff_models::congestion_control::contract::{Echo, Hosts, Line, Tag};
 use xoff_models::congestion_control::{CongestionControl, Scheme};
 use xoff_models::core::Queueing;
@@ -7,6 +8,7 @@ use xoff_models::fault::{Fault, Queued};
 use xoff_models::mechanism::Properties;
 use xoff_models::mechanisms::at;
 use xoff_models::node::Acks;
+use xoff_models::param_error::Change;
 use xoff_models::queueing::buffer;
 use xoff_models::routing::FirstHop;
 use xoff_models::routing::ate::Volume;
@@ -127,8 +129,8 @@ fn scheduler(s: &Scenario) -> Result<(), InputError> {
         Turns::Queues(_) => Some("switch.scheduler.queues"),
     };
     if let Some(key) = by_bytes.filter(|_| s.switch.queueing == Queueing::Iq) {
-        let why = "not allowed with switch.queueing = \"iq\", where inputs take turns by packets; use round_robin, or oq or voq";
-        return wrong(key, why.into());
+        let why = "not allowed with switch.queueing = \"iq\", where inputs take turns by packets";
+        return wrong(key, Change::set("switch.scheduler", "round_robin").after(why));
     }
     if s.switch.strict_priority_classes >= classes {
         return wrong("switch.strict_priority_classes", "must be below switch.classes".into());
@@ -136,8 +138,10 @@ fn scheduler(s: &Scenario) -> Result<(), InputError> {
     let Turns::Queues(queues) = &s.switch.scheduler else { return Ok(()) };
     let path = "switch.scheduler.queues";
     if s.switch.strict_priority_classes > 0 {
-        let why = "mutually exclusive with switch.scheduler.queues; remove it, and give strict classes type = \"strict\"";
-        return wrong("switch.strict_priority_classes", why.into());
+        let why =
+            "mutually exclusive with switch.scheduler.queues, where strict classes have type = \"strict\"";
+        let key = "switch.strict_priority_classes";
+        return wrong(key, Change::remove(key).after(why));
     }
     if queues.is_empty() {
         return wrong(path, "the list is empty; give an entry for each class".into());
@@ -153,8 +157,7 @@ fn scheduler(s: &Scenario) -> Result<(), InputError> {
         let Some(weight) = queue.weight else { continue };
         let key = format!("{path}[{i}].weight");
         if queue.kind == ClassTurns::Strict {
-            let why = "not allowed with type = \"strict\"; remove it, or use type = \"dwrr\"";
-            return wrong(&key, why.into());
+            return wrong(&key, Change::remove(&key).after("not allowed with type = \"strict\""));
         }
         if !(1..=100).contains(&weight) {
             return wrong(&key, format!("{weight} is out of range; allowed are 1 to 100"));
@@ -229,7 +232,7 @@ fn host(s: &Scenario) -> Result<(), InputError> {
     }
     if s.host.acks != Acks::Control {
         let mechanisms = s.switch.mechanisms();
-        let refused = |why: &str| wrong("host.acks", format!("{why}; use host.acks = \"control\""));
+        let refused = |why: &str| wrong("host.acks", Change::set("host.acks", "control").after(why));
         if s.switch.queueing == Queueing::Iq {
             return refused("switch.queueing = \"iq\" has no queues of classes at outputs");
         }
@@ -329,7 +332,8 @@ fn relay(s: &Scenario) -> Result<(), InputError> {
         None => wrong("host.relay.per_flow", "needs PFC; give switch.flow_control.pfc".into()),
         Some(pfc) if pfc.relays.is_some() => wrong(
             "host.relay.per_flow",
-            "mutually exclusive with switch.flow_control.pfc.relays; remove one of the two".into(),
+            Change::remove("switch.flow_control.pfc.relays")
+                .after("mutually exclusive with switch.flow_control.pfc.relays"),
         ),
         Some(_) => Ok(()),
     }
@@ -342,21 +346,26 @@ fn parts(s: &Scenario) -> Result<(), InputError> {
     let framing = s.framing.on_wire();
     mechanisms.validate(s.switch.classes, s.switch.queueing, &s.switch.buffer, &framing)?;
     if s.switch.queueing == Queueing::Iq && mechanisms.any(|p| p.wants_congestion_queues) {
-        return wrong("switch.queueing", "iq has no congestion queues; use oq or voq".into());
+        return wrong(
+            "switch.queueing",
+            Change::set("switch.queueing", "oq").after("iq has no congestion queues"),
+        );
     }
     if let Some(chooses) =
         mechanisms.parts().iter().find(|p| p.properties().routes && s.switch.queueing == Queueing::Iq)
     {
-        let why = "not allowed with switch.queueing = \"iq\", which chooses ports late; use oq or voq";
-        return wrong(chooses.path(), why.into());
+        let why = "not allowed with switch.queueing = \"iq\", which chooses ports late";
+        return wrong(chooses.path(), Change::set("switch.queueing", "oq").after(why));
     }
     if mechanisms.interface_queues() > 1 {
         if s.switch.classes > 1 {
-            return wrong("switch.classes", "the queues of an interface replace classes; set it to 1".into());
+            let why = "the queues of an interface replace classes";
+            return wrong("switch.classes", Change::set("switch.classes", 1).after(why));
         }
         if matches!(s.switch.scheduler, Turns::Queues(_)) {
-            let why = "the queues of an interface replace classes; use round_robin or drr";
-            return wrong("switch.scheduler.queues", why.into());
+            let why = "the queues of an interface replace classes";
+            let change = Change::set("switch.scheduler", "round_robin");
+            return wrong("switch.scheduler.queues", change.after(why));
         }
     }
     stack(s, &s.host.stack())
@@ -373,7 +382,8 @@ fn stack(s: &Scenario, stack: &Stack) -> Result<(), InputError> {
     if let Some(cuts) = mechanisms.parts().iter().find(|p| p.properties().cuts_data && !acknowledges) {
         return wrong(
             cuts.path(),
-            "host.transport.raw does not retransmit trimmed packets; use another transport".into(),
+            Change::set("host.transport", json!({ "ndp": {} }))
+                .after("host.transport.raw does not retransmit trimmed packets"),
         );
     }
     control(s, &transport, &stack.congestion_control)
@@ -388,19 +398,17 @@ fn control(s: &Scenario, transport: &Protocol, control: &CongestionControl) -> R
     let (acknowledges, holds_lost) = (transport.acknowledges(), transport.windows_hold_lost());
     control.validate(&Hosts { framing: &framing, acknowledges, holds_lost })?;
     if let (Some(pulls), Some(given)) = (transport.pulls(line), control.given().first()) {
-        let why = format!(
-            "{given} is not allowed with {}, whose receivers schedule the senders; remove it",
-            pulls.part
-        );
-        return wrong("host.congestion_control", why);
+        let why = format!("{given} is not allowed with {}, whose receivers schedule the senders", pulls.part);
+        return wrong("host.congestion_control", Change::remove("host.congestion_control").after(why));
     }
     // A congestion control and the mechanism of its signal share the tag of packets.
     let listens_to = control.listens_to().map(|(name, _)| name);
     let scheme = Scheme::new(control, line);
     let by_pulls = control.pulls(line).map(|pulls| pulls.part);
     if let (Some(pulls), Some(_), Some(name)) = (by_pulls, scheme.receiving(0), scheme.name()) {
-        let why = format!("has receivers that schedule the senders, as has {pulls}; remove one of the two");
-        return wrong(&format!("host.congestion_control.{}", control.plugins.key(name)), why);
+        let path = format!("host.congestion_control.{}", control.plugins.key(name));
+        let why = format!("has receivers that schedule the senders, as has {pulls}");
+        return wrong(&path, Change::remove(&path).after(why));
     }
     let by_control = scheme.name().filter(|_| scheme.tag() != Tag::Unused);
     let by_mechanism = mechanisms
@@ -413,10 +421,8 @@ fn control(s: &Scenario, transport: &Protocol, control: &CongestionControl) -> R
     if let (Some(own), Some(other)) =
         (by_pulls.or(by_control), by_control.filter(|_| by_pulls.is_some()).or(by_mechanism))
     {
-        return wrong(
-            &format!("host.congestion_control.{}", control.plugins.key(own)),
-            format!("tags packets, as does {other}; remove one of the two"),
-        );
+        let path = format!("host.congestion_control.{}", control.plugins.key(own));
+        return wrong(&path, Change::remove(&path).after(format!("tags packets, as does {other}")));
     }
     if let Some(hears) = mechanisms.parts().iter().find(|p| p.listens_to().is_some()) {
         if !acknowledges {
@@ -499,18 +505,18 @@ fn faults(s: &Scenario) -> Result<(), InputError> {
             return wrong(key, why);
         }
         if cuts {
-            return wrong(
-                "",
-                "mutually exclusive with switch.cut_through, which forwards a frame before its end; remove one of the two".into(),
-            );
+            let why = "mutually exclusive with switch.cut_through, which forwards a frame before its end";
+            return wrong("", Change::remove("network.link_retry").after(why));
         }
         if !s.probe.delays.is_none() {
-            return wrong("", "mutually exclusive with probe.delays, which has no part for link retries; remove one of the two".into());
+            let why = "mutually exclusive with probe.delays, which has no part for link retries";
+            return wrong("", Change::remove("probe.delays").after(why));
         }
         let changes = |fault: &Fault| fault.state.is_some() || fault.rate.is_some() || fault.delay.is_some();
         if let Some(i) = s.fault.iter().position(changes) {
-            let why = "links with network.link_retry cannot go down or change; give bit_error_rate, or remove link_retry";
-            return Err(InputError::new(format!("fault[{i}]"), why));
+            let why = "links with network.link_retry cannot go down or change";
+            let change = Change::remove("network.link_retry");
+            return Err(InputError::new(format!("fault[{i}]"), change.after(why)));
         }
     }
     let mechanisms = s.switch.mechanisms();
@@ -520,12 +526,14 @@ fn faults(s: &Scenario) -> Result<(), InputError> {
         let flushes = (fault.state.is_some() && fault.queued == Queued::Flush).then_some("queued");
         let flushes = flushes.or(fault.node.as_ref().map(|_| "node"));
         if let Some(key) = flushes.filter(|_| s.switch.queueing == Queueing::Iq) {
-            let why = "flushing needs per-output queues, and switch.queueing is iq; use oq, voq or, for a link, queued = \"wait\"";
-            return Err(wrong(key, why.into()));
+            let why = "flushing needs per-output queues, and switch.queueing is iq";
+            return Err(wrong(key, Change::set("switch.queueing", "oq").after(why)));
         }
         if let Some(key) = fault.rate.map(|_| "rate").or(fault.delay.map(|_| "delay")).filter(|_| cuts) {
-            let why = "mutually exclusive with switch.cut_through; remove one of the two";
-            return Err(wrong(key, why.into()));
+            return Err(wrong(
+                key,
+                Change::remove("switch.cut_through").after("mutually exclusive with switch.cut_through"),
+            ));
         }
         let loses = fault.bit_error_rate.map(|_| "bit_error_rate").or(fault.state.map(|_| "state"));
         for part in mechanisms.parts() {
@@ -551,8 +559,8 @@ fn run(s: &Scenario) -> Result<(), InputError> {
         return wrong("probe.queues", "the interval must be 1ns or longer".into());
     }
     if s.probe.replay && s.probe.queues.is_some() {
-        let why = "mutually exclusive with probe.queues, which also gives a replay; remove one of the two";
-        return wrong("probe.replay", why.into());
+        let why = "mutually exclusive with probe.queues, which also gives a replay";
+        return wrong("probe.replay", Change::remove("probe.replay").after(why));
     }
     if s.seed > i64::MAX as u64 {
         // TOML has no larger integers, and every format must be able to hold a seed.
@@ -562,11 +570,14 @@ fn run(s: &Scenario) -> Result<(), InputError> {
         );
     }
     if s.draws.is_some() && s.ties.is_none() {
-        let why = "needs ties = \"relative\", which finds the equal servers; add it, or remove draws";
-        return wrong("draws", why.into());
+        let why = "needs the relative order of ties, which finds the equal servers";
+        return wrong("draws", Change::set("ties", "relative").after(why));
     }
     if s.until == Some(Moment::ZERO) {
-        return wrong("until", "must be above zero; remove it to run until no event is left".into());
+        return wrong(
+            "until",
+            Change::remove("until").after("must be above zero; without it no event is left out"),
+        );
     }
     if let Some(until) = s.until.filter(|until| *until > MAX_START) {
         return wrong("until", format!("{until} is too late; a simulation ends before {MAX_START}"));

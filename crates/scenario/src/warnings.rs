@@ -1,6 +1,6 @@
 //! Warnings about a scenario that can run, printed by `xoff check` and by every run.
 
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::sync::Arc;
 
 use serde::Serialize;
@@ -299,6 +299,24 @@ fn scattered(runner: &Runner) -> Option<Warning> {
     Some(Warning::new(part.path(), why))
 }
 
+/// Returns the warning of a signal that no host reads, from a problem and a remedy. Hosts that have a congestion control of
+/// another kind do not need one; the signal is then of no use.
+fn deaf(why: &str, runner: &Runner) -> String {
+    let stacks = runner.settings.stacks.list();
+    let controls = stacks.iter().flat_map(Stack::controls).flat_map(|(_, control)| control.given());
+    let controls: BTreeSet<&str> = controls.collect();
+    match why.split_once("; ") {
+        Some((problem, _)) if !controls.is_empty() => {
+            let names: Vec<&str> = controls.into_iter().collect();
+            format!(
+                "{problem}: host.congestion_control is {}, which does without; remove it",
+                names.join(" and ")
+            )
+        }
+        _ => why.into(),
+    }
+}
+
 /// Warns of mechanisms without a reacting host, and of congestion controls without a signalling switch.
 fn unheard(runner: &Runner) -> Vec<Warning> {
     let s = runner.scenario();
@@ -335,7 +353,7 @@ fn unheard(runner: &Runner) -> Vec<Warning> {
         if let Some(why) = part.properties().tells_sources
             && listeners.iter().all(|l| l.1.0 != signal(part.as_ref()))
         {
-            list.push(Warning::new(part.path(), why));
+            list.push(Warning::new(part.path(), deaf(why, runner)));
         }
     }
     list

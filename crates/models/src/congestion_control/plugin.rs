@@ -14,7 +14,7 @@ use crate::congestion_control::contract::{
 use crate::count::{Group, listened};
 use crate::packet::Packet;
 use crate::param_error::ParamError;
-use crate::plugin_parts::{Entry, FlowState, Params, PartKind, Registry};
+use crate::plugin_parts::{Entry, FlowState, Params, PartKind, Registry, running};
 use crate::pulls::Rules;
 
 static REGISTRY: Registry<Vtable> = Registry::new();
@@ -32,7 +32,7 @@ pub struct Vtable {
     pub(crate) hears: fn(&Packet) -> bool,
     rules: fn(&dyn Params, Line) -> Option<Rules>,
     settled: fn(&dyn Params, Line) -> Box<dyn Params>,
-    new: fn(&dyn Params, Line) -> Box<dyn AnyControl>,
+    new: fn(&'static str, &dyn Params, Line) -> Box<dyn AnyControl>,
     validate: fn(&dyn Params, &Hosts<'_>) -> Result<(), ParamError>,
 }
 
@@ -63,7 +63,7 @@ impl Entry<Vtable> {
             hears: C::hears,
             rules: |params, line| C::pulls(params.get(), line),
             settled: |params, line| Box::new(C::settled(params.get(), line)),
-            new: |params, line| Box::new(Erased(C::new(params.get(), line))),
+            new: |part, params, line| Box::new(Erased { part, control: C::new(params.get(), line) }),
             validate: |params, hosts| C::validate(params.get(), hosts),
         };
         Self::of::<C::Params>(name, about, part)
@@ -78,7 +78,7 @@ impl Entry<Vtable> {
     }
 
     pub(crate) fn make(&'static self, params: &dyn Params, line: Line) -> Foreign {
-        Foreign { entry: self, control: (self.part.new)(params, line) }
+        Foreign { entry: self, control: (self.part.new)(self.name, params, line) }
     }
 
     pub(crate) fn validate(&self, params: &dyn Params, hosts: &Hosts<'_>) -> Result<(), ParamError> {
@@ -117,70 +117,81 @@ pub trait AnyControl: Debug + Send + Sync + DynClone {
 clone_trait_object!(AnyControl);
 
 #[derive(Debug, Clone)]
-struct Erased<C>(C);
+struct Erased<C> {
+    part: &'static str,
+    control: C,
+}
+
+impl<C> Erased<C> {
+    /// Returns the control whose hook is about to run.
+    fn at(&self, hook: &'static str) -> &C {
+        running::enter(self.part, hook);
+        &self.control
+    }
+}
 
 impl<C: Control + Debug + Clone + Send + Sync> AnyControl for Erased<C>
 where
     C::State: Clone + Send + Sync + 'static,
 {
     fn start(&self, flow: &NewFlow) -> FlowState {
-        FlowState::new(self.0.start(flow))
+        FlowState::new(self.at("start").start(flow))
     }
 
     fn receiving(&self, host: u32) -> Option<Box<dyn Receiving>> {
-        self.0.receiving(host)
+        self.at("receiving").receiving(host)
     }
 
     fn looks_ahead(&self) -> u64 {
-        self.0.looks_ahead()
+        self.at("looks_ahead").looks_ahead()
     }
 
     fn on_sent(&self, state: &mut FlowState, packet: &mut Packet, sent: Sent) -> Duration {
-        self.0.on_sent(state.get_mut(), packet, sent)
+        self.at("on_sent").on_sent(state.get_mut(), packet, sent)
     }
 
     fn on_ack(&self, state: &mut FlowState, ack: &Ack<'_>) {
-        self.0.on_ack(state.get_mut(), ack);
+        self.at("on_ack").on_ack(state.get_mut(), ack);
     }
 
     fn on_loss(&self, state: &mut FlowState, loss: Loss, now: Moment) {
-        self.0.on_loss(state.get_mut(), loss, now);
+        self.at("on_loss").on_loss(state.get_mut(), loss, now);
     }
 
     fn on_notice(&self, state: &mut FlowState, notice: &Notice<'_>) {
-        self.0.on_notice(state.get_mut(), notice);
+        self.at("on_notice").on_notice(state.get_mut(), notice);
     }
 
     fn window(&self, state: &FlowState) -> u64 {
-        self.0.window(state.get())
+        self.at("window").window(state.get())
     }
 
     fn limit(&self, state: &FlowState) -> u32 {
-        self.0.limit(state.get())
+        self.at("limit").limit(state.get())
     }
 
     fn rank(&self, state: &FlowState, left: u64) -> u64 {
-        self.0.rank(state.get(), left)
+        self.at("rank").rank(state.get(), left)
     }
 
     fn timer(&self, state: &FlowState) -> Moment {
-        self.0.timer(state.get())
+        self.at("timer").timer(state.get())
     }
 
     fn on_timer(&self, state: &mut FlowState, flow: u32, peer: Peer, outbox: &mut Outbox) {
-        self.0.on_timer(state.get_mut(), flow, peer, outbox);
+        self.at("on_timer").on_timer(state.get_mut(), flow, peer, outbox);
     }
 
     fn counts(&self, state: &FlowState, tally: &mut dyn Tally) {
-        self.0.counts(state.get(), tally);
+        self.at("counts").counts(state.get(), tally);
     }
 
     fn due(&self, state: &FlowState, due: Moment) -> Moment {
-        self.0.due(state.get(), due)
+        self.at("due").due(state.get(), due)
     }
 
     fn echo(&self) -> Option<Echo> {
-        self.0.echo()
+        self.at("echo").echo()
     }
 }
 

@@ -508,6 +508,15 @@ impl Endpoint {
         flows.chain(self.programs.starts()).chain(serving).fold(Moment::NEVER, Moment::min)
     }
 
+    /// Returns the packets of a flow that arrived here in order; all for a flow that arrived whole.
+    pub fn arrived_in_order(&self, flow: u32) -> u32 {
+        match self.receiver_of.get(&flow) {
+            None => 0,
+            Some(&ALL_HERE) => u32::MAX,
+            Some(place) => self.receivers[index(*place)].received.expected,
+        }
+    }
+
     /// Flows that have started and not ended. Hold time after `now` does not count.
     pub fn unfinished(&self, now: Moment) -> Vec<Sent> {
         let record = |s: &Sender| s.record(None, &self.config.framing, now);

@@ -26,7 +26,7 @@ use crate::mechanism::{
 use crate::mechanisms::isolation::{Isolation, Order};
 use crate::mechanisms::red::{Above, Curve};
 use crate::packet::Packet;
-use crate::param_error::ParamError;
+use crate::param_error::{Change, ParamError};
 
 /// `switch.flow_control.congestion_isolation`
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -229,7 +229,7 @@ impl Install for CongestionIsolation {
         if context.queueing == Queueing::Iq {
             return Err((
                 "class",
-                "isolation needs a queue for each class, and switch.queueing is iq; use oq or voq".into(),
+                Change::set("switch.queueing", "oq").after("isolation needs a queue for each class, and iq has none"),
             ));
         }
         Ok(())

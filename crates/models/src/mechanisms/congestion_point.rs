@@ -11,7 +11,7 @@ use crate::effects::{Effect, Effects};
 use crate::frames::Payload;
 use crate::mechanism::{Enqueued, Site, ValidationContext};
 use crate::packet::Packet;
-use crate::param_error::ParamError;
+use crate::param_error::{Change, ParamError};
 use crate::routing::Sources;
 
 /// The congestion points of a switch, one an output.
@@ -80,7 +80,8 @@ pub fn check(
     if context.queueing == Queueing::Iq {
         return Err((
             "q_eq",
-            "congestion points need output queues, and switch.queueing is iq; use oq or voq".into(),
+            Change::set("switch.queueing", "oq")
+                .after("congestion points need output queues, and iq has none"),
         ));
     }
     Ok(())

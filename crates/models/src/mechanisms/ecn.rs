@@ -19,7 +19,7 @@ use crate::mechanism::{
 };
 use crate::mechanisms::red::{Above, Curve};
 use crate::packet::Packet;
-use crate::param_error::ParamError;
+use crate::param_error::{Change, ParamError};
 
 /// `switch.ecn`: one of `red` and `step`, or `profiles`.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize, JsonSchema)]
@@ -178,7 +178,7 @@ impl Install for Ecn {
             known |= bits(&profile.classes);
         }
         if context.queueing == Queueing::Iq {
-            return Err(("", "marking needs egress queues, and `iq` has none; use oq or voq".into()));
+            return Err(("", Change::set("switch.queueing", "oq").after("marking needs egress queues, and iq has none")));
         }
         Ok(())
     }

@@ -388,7 +388,7 @@ impl Entry<Vtable> {
     /// A mechanism with the key `switch.plugins.NAME`.
     pub const fn mechanism<M>(name: &'static str, about: &'static str) -> Self
     where
-        M: Install + AnyMechanism,
+        M: Install + AnyMechanism + Clone,
         M::Params: Params + DeserializeOwned + JsonSchema,
     {
         let part = Vtable {

@@ -20,7 +20,7 @@ use crate::effects::{Effect, Effects};
 use crate::frames::Kind;
 use crate::mechanism::{Admit, Hooks, Install, Place, Properties, Site, ValidationContext, Watches};
 use crate::packet::Packet;
-use crate::param_error::ParamError;
+use crate::param_error::{Change, ParamError};
 use crate::queueing::buffer;
 use crate::routing::Sources;
 
@@ -129,7 +129,7 @@ impl Install for Trimming {
             ));
         }
         if context.queueing == Queueing::Iq {
-            return Err(("", "needs egress queues, and `iq` has none; use oq or voq".into()));
+            return Err(("", Change::set("switch.queueing", "oq").after("needs egress queues, and iq has none")));
         }
         Ok(())
     }

@@ -4,6 +4,7 @@
 mod entry;
 mod flow_state;
 mod given;
+pub mod running;
 
 pub use self::entry::{Entry, Params, PartKind, Registry};
 pub use self::flow_state::{AnyState, FlowState};

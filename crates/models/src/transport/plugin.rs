@@ -13,7 +13,7 @@ use crate::framing::Framing;
 use crate::line::Line;
 use crate::packet::Packet;
 use crate::param_error::ParamError;
-use crate::plugin_parts::{Entry, FlowState, Params, PartKind, Registry};
+use crate::plugin_parts::{Entry, FlowState, Params, PartKind, Registry, running};
 use crate::pulls::Rules;
 use crate::transport::contract::{Arrival, News, Progress, Received, Replies, Transport};
 
@@ -29,7 +29,7 @@ pub struct Vtable {
     pub(crate) windows_hold_lost: bool,
     wants_round_trip: fn(&dyn Params) -> bool,
     settled: fn(&dyn Params, Line) -> Box<dyn Params>,
-    new: fn(&dyn Params, &Framing) -> Box<dyn AnyTransport>,
+    new: fn(&'static str, &dyn Params, &Framing) -> Box<dyn AnyTransport>,
     validate: fn(&dyn Params, &Framing) -> Result<(), ParamError>,
 }
 
@@ -58,7 +58,7 @@ impl Entry<Vtable> {
             windows_hold_lost: T::WINDOWS_HOLD_LOST,
             wants_round_trip: |params| T::wants_round_trip(params.get()),
             settled: |params, line| Box::new(T::settled(params.get(), line)),
-            new: |params, framing| Box::new(Erased(T::new(params.get(), framing))),
+            new: |part, params, framing| Box::new(Erased { part, transport: T::new(params.get(), framing) }),
             validate: |params, framing| T::validate(params.get(), framing),
         };
         Self::of::<T::Params>(name, about, part)
@@ -73,7 +73,7 @@ impl Entry<Vtable> {
     }
 
     pub(crate) fn make(&'static self, params: &dyn Params, framing: &Framing) -> Foreign {
-        Foreign { entry: self, transport: (self.part.new)(params, framing) }
+        Foreign { entry: self, transport: (self.part.new)(self.name, params, framing) }
     }
 
     pub(crate) fn validate(&self, params: &dyn Params, framing: &Framing) -> Result<(), ParamError> {
@@ -98,7 +98,18 @@ impl Deref for Foreign {
 }
 
 #[derive(Debug, Clone)]
-struct Erased<T>(T);
+struct Erased<T> {
+    part: &'static str,
+    transport: T,
+}
+
+impl<T> Erased<T> {
+    /// Returns the transport whose hook is about to run.
+    fn at(&self, hook: &'static str) -> &T {
+        running::enter(self.part, hook);
+        &self.transport
+    }
+}
 
 /// Makes the trait of transports with states of any type, and the calls: methods of the transport alone, methods that
 /// read the state of a sender, and methods that change the state of a sender.
@@ -126,7 +137,7 @@ macro_rules! erased {
             T::Receiver: Clone + Send + Sync + 'static,
         {
             fn sender(&self) -> FlowState {
-                FlowState::new(self.0.sender())
+                FlowState::new(self.at("sender").sender())
             }
 
             fn receiver(&self) -> FlowState {
@@ -134,21 +145,21 @@ macro_rules! erased {
             }
 
             fn on_data(&self, received: &mut Received, receiver: &mut FlowState, packet: &Packet, replies: &mut Replies) -> Arrival {
-                self.0.on_data(received, receiver.get_mut(), packet, replies)
+                self.at("on_data").on_data(received, receiver.get_mut(), packet, replies)
             }
 
             fn on_header(&self, received: &mut Received, receiver: &mut FlowState, header: &Packet, replies: &mut Replies) {
-                self.0.on_header(received, receiver.get_mut(), header, replies);
+                self.at("on_header").on_header(received, receiver.get_mut(), header, replies);
             }
 
             $(fn $alone(&self, $($a: $at),*) -> $ar {
-                self.0.$alone($($a),*)
+                self.at(stringify!($alone)).$alone($($a),*)
             })*
             $(fn $reads(&self, progress: &Progress, sender: &FlowState $(, $r: $rt)*) -> $rr {
-                self.0.$reads(progress, sender.get() $(, $r)*)
+                self.at(stringify!($reads)).$reads(progress, sender.get() $(, $r)*)
             })*
             $(fn $changes(&self, progress: &mut Progress, sender: &mut FlowState $(, $c: $ct)*) -> $cr {
-                self.0.$changes(progress, sender.get_mut() $(, $c)*)
+                self.at(stringify!($changes)).$changes(progress, sender.get_mut() $(, $c)*)
             })*
         }
     };

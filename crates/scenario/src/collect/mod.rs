@@ -1,5 +1,6 @@
 //! Collects the records of nodes at checkpoints, in node order, and judges the run.
 
+mod active;
 mod ends;
 mod jobs;
 mod sampling;
@@ -31,6 +32,7 @@ use xoff_models::routing::Map;
 use xoff_models::workload::AllFlows;
 use xoff_units::{Duration, Moment, index, number};
 
+use self::active::Partial;
 use self::ends::Ends;
 use self::sampling::Sampling;
 use self::slow::{ShutOut, Stuck};
@@ -39,7 +41,7 @@ use crate::counts::Counts;
 use crate::delays::{Delays, Delivered};
 use crate::document::{Judgement, Scenario};
 use crate::faults::Faults;
-use crate::flow_statistics::{Fct, Flows};
+use crate::flow_statistics::{Active, Fct, Flows};
 use crate::folding::unfold::Unfold;
 use crate::ideal::IdealFct;
 use crate::measures::{Measures, Over, Times};
@@ -94,6 +96,9 @@ pub struct Collector {
     pub hops: u64,
     dropped: u64,
     retransmitted: u64,
+    active: Active,
+    /// Payload of a full packet.
+    payload: u64,
     alone: IdealFct,
     serving: Serving,
     jobs: Vec<Arc<Graph>>,
@@ -188,6 +193,8 @@ impl Collector {
             hops: 0,
             dropped: 0,
             retransmitted: 0,
+            active: Active::default(),
+            payload: runner.settings.framing.payload,
             alone: IdealFct::new(runner),
             serving: Serving::new(plan),
             jobs: plan.jobs.clone(),
@@ -244,10 +251,10 @@ impl Collector {
     pub fn take_flows(&mut self, cp: &mut Checkpoint<'_, Node>, plan: &AllFlows) {
         self.is_astray |= (0..cp.nodes()).any(|id| cp.node(id).counts.lost > 0);
         for s in self.ends.arrivals(cp) {
-            self.add_flow(plan, &s);
+            self.add_flow(plan, &s, None);
         }
         for s in self.ends.departures(cp) {
-            self.add_flow(plan, &s);
+            self.add_flow(plan, &s, None);
         }
     }
 
@@ -263,7 +270,7 @@ impl Collector {
         self.take_messages(cp, plan);
         self.take_serving(cp);
         for s in self.ends.arrivals(cp) {
-            self.add_flow(plan, &s);
+            self.add_flow(plan, &s, None);
         }
         if self.sampling.interval.is_some() {
             // A node writes samples at its next event, which may be long after the events of other nodes.
@@ -288,7 +295,7 @@ impl Collector {
             .sort_by_key(|p| (p.at, p.node, if p.is_departure { 1 + u32::from(p.port.0) } else { 0 }));
         samples[known.3..].sort_by_key(|s| s.at);
         for s in self.ends.departures(cp) {
-            self.add_flow(plan, &s);
+            self.add_flow(plan, &s, None);
         }
         for d in &self.rows.drops[known.0..] {
             self.ends.lose(d.flow, plan.is_open(d.flow));
@@ -381,7 +388,8 @@ impl Collector {
         })
     }
 
-    fn add_flow(&mut self, plan: &AllFlows, s: &Sent) {
+    /// Adds a flow; `partial` is of a flow at the end of the run.
+    fn add_flow(&mut self, plan: &AllFlows, s: &Sent, partial: Option<Partial>) {
         let src = plan.sources.of(s.flow);
         let workload = plan.name_of(s.flow);
         let arrived = self.ends.arrival(s.flow);
@@ -394,6 +402,13 @@ impl Collector {
         } else if let Some(arrived) = arrived {
             let delivered = Delivered { flow: s.flow, message: None, start: s.start, arrived, dst: s.dst };
             self.delays.complete(&delivered, &self.names.ports);
+        }
+        let partial = partial.filter(|_| arrived.is_none() && !is_connection);
+        let delivered = partial.map_or(s.size, |partial| partial.delivered);
+        let time = fct.or_else(|| partial.map(|partial| partial.end.since(s.start).ps()));
+        let goodput = time.filter(|_| !is_connection).and_then(|time| active::goodput(delivered, time));
+        if let Some(goodput) = goodput.filter(|_| partial.is_some_and(|partial| partial.is_active)) {
+            self.active.add(goodput, self.ends.times());
         }
         let acked = s.acknowledged.map(|a| a.ps() - s.start.ps());
         let mut probe = Packet::new(Kind::Data, s.flow, 0, s.dst, 0, s.class);
@@ -441,6 +456,8 @@ impl Collector {
             start: s.start.ps(),
             // A connection has idle times, and messages are measured instead.
             fct: fct.filter(|_| !is_connection),
+            delivered: (!is_connection).then_some(delivered),
+            goodput,
             acked,
             ideal: ideal.own.ps(),
             fastest: ideal.fastest.ps(),
@@ -527,7 +544,8 @@ impl Collector {
     /// Adds rows of unfinished flows, of ports and of queues, and returns the remaining tables.
     pub fn finish(&mut self, cp: &Checkpoint<'_, Node>, plan: &AllFlows, now: Moment) -> Vec<Table> {
         for s in self.ends.unsettled() {
-            self.add_flow(plan, &s);
+            let partial = self.partial(cp, now, &s, false);
+            self.add_flow(plan, &s, Some(partial));
         }
         self.censor(cp, now);
         let mut open = Vec::new();
@@ -540,10 +558,11 @@ impl Collector {
             let (id, node) = (view.node, cp.node(view.of));
             if self.keeps_flows || view.node == view.of {
                 let unfinished = node.endpoint.as_ref().map_or_else(Vec::new, |e| e.unfinished(now));
-                let mut unfinished: Vec<Sent> = unfinished.iter().map(|s| unfold.sent(view, s)).collect();
-                unfinished.sort_by_key(|s| s.flow);
-                for s in &unfinished {
-                    self.add_flow(plan, s);
+                let image = |s: &Sent| (unfold.sent(view, s), self.partial(cp, now, s, true));
+                let mut unfinished: Vec<(Sent, Partial)> = unfinished.iter().map(image).collect();
+                unfinished.sort_by_key(|(s, _)| s.flow);
+                for (s, partial) in &unfinished {
+                    self.add_flow(plan, s, Some(*partial));
                 }
             }
             let mut paused = node.paused.clone();
@@ -650,6 +669,7 @@ impl Collector {
             simulated_ps: now.ps(),
             sampled_every_ps: self.sampling.interval.map(Duration::ps),
             flows: Flows { total, completed },
+            active_flows: self.active,
             fct_ps,
             fct_acked_ps: Fct::of(&mut self.fct_acked),
             slowdown,

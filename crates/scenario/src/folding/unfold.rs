@@ -95,6 +95,14 @@ impl Unfold {
         })
     }
 
+    /// Returns the flow and the node under which a flow of a simulated source arrives.
+    pub fn arrival_of(&self, flow: u32, dst: u32) -> (u32, u32) {
+        self.group.as_ref().map_or((flow, dst), |group| {
+            let back = group.inverse(group.element(dst));
+            (group.image_of_flow(back, flow), group.image(back, dst))
+        })
+    }
+
     /// Returns a delivered message at its receiver.
     pub fn delivered(&self, view: &View, row: &Delivered) -> Delivered {
         self.group.as_ref().map_or(*row, |group| {

@@ -13,6 +13,10 @@ pub struct Flow {
     pub size: u64,
     pub start: u64,
     pub fct: Option<u64>,
+    /// Payload that arrived in order; none for a connection.
+    pub delivered: Option<u64>,
+    /// Bits per second from the start to the end, or to the end of the run.
+    pub goodput: Option<u64>,
     pub acked: Option<u64>,
     pub ideal: u64,
     pub fastest: u64,
@@ -57,6 +61,22 @@ fn fct_acked(r: &[Flow]) -> Column {
         name: "fct_acked_ps",
         meaning: "Time from the start to the last ACK at the sender; null without the last ACK.",
         data: Data::MaybeU64(r.iter().map(|r| r.acked).collect()),
+    }
+}
+
+fn delivered(r: &[Flow]) -> Column {
+    Column {
+        name: "delivered_bytes",
+        meaning: "Payload that arrived in order by the end of the run. Null for a connection, whose messages are measured.",
+        data: Data::MaybeU64(r.iter().map(|r| r.delivered).collect()),
+    }
+}
+
+fn goodput(r: &[Flow]) -> Column {
+    Column {
+        name: "goodput_bps",
+        meaning: "`delivered_bytes` in bits, divided by `fct_ps` and rounded down; for an unfinished flow, by the time from the start to the end of the run.",
+        data: Data::MaybeU64(r.iter().map(|r| r.goodput).collect()),
     }
 }
 
@@ -115,6 +135,8 @@ impl Row for Flow {
             },
             fct(r),
             fct_acked(r),
+            delivered(r),
+            goodput(r),
             ideal_fct(r),
             best_path_ideal_fct(r),
             Column {

@@ -21,7 +21,7 @@ use super::experts::{Copies, Experts};
 use super::messages::Messages;
 use super::piece::{Costs, Piece, Way};
 use crate::nccl::{Algorithm, Choice, Chunks, Operation, Protocol, SLOTS, Servers, Step, Tuning};
-use crate::param_error::ParamError;
+use crate::param_error::{Change, ParamError};
 use crate::topology;
 
 /// Values that a scenario may give in the place of those of NCCL.
@@ -282,7 +282,7 @@ pub fn plan(
         chunks.chunk = chunk.next_multiple_of(16 * halves);
         chunks.slice = chunks.chunk / halves;
     }
-    check_count(&tuning, known, choice, &chunks, bytes)?;
+    check_count(&tuning, (known, operation.name()), choice, &chunks, bytes)?;
     match choice.algorithm {
         Algorithm::Ring => ring::add(&mut draft, &tuning, known, choice, &chunks, bytes),
         Algorithm::Tree => tree::add(&mut draft, &tuning, choice, &chunks, bytes),
@@ -327,10 +327,11 @@ pub fn plan(
     })
 }
 
-/// Refuses an operation with too many messages before memory is allocated.
+/// Refuses an operation with too many messages before memory is allocated. Larger buffers make fewer messages, until each
+/// pair of ranks of each channel has one.
 fn check_count(
     tuning: &Tuning,
-    operation: Operation,
+    (operation, name): (Operation, &str),
     choice: Choice,
     chunks: &Chunks,
     bytes: u64,
@@ -343,16 +344,24 @@ fn check_count(
         _ => ranks,
     };
     let least = u64::from(choice.channels) * ranks * ranks;
-    let messages = (bytes / chunks.slice).saturating_mul(per_byte).saturating_add(least);
-    if messages > collective::MAX_MESSAGES {
-        let why = format!(
-            "{} needs some {messages} messages; the maximum is {}; give a smaller size",
-            Bytes(bytes),
-            collective::MAX_MESSAGES
-        );
-        return Err(("size", why));
+    let of_data = (bytes / chunks.slice).saturating_mul(per_byte);
+    let messages = of_data.saturating_add(least);
+    let most = collective::MAX_MESSAGES;
+    if messages <= most {
+        return Ok(());
     }
-    Ok(())
+    let size = Bytes(bytes);
+    let why =
+        format!("{name} of {size} among {ranks} ranks needs some {messages} messages; the maximum is {most}");
+    let buffer = tuning.servers().buffer;
+    let times = of_data.div_ceil(most.saturating_sub(least).max(1)).next_power_of_two();
+    let change =
+        if choice.protocol == Protocol::Simple && least < most && buffer.saturating_mul(times) <= 1 << 30 {
+            Change::set(".nccl.buffer", Bytes(buffer * times).to_string())
+        } else {
+            Change::set(".nccl.max_ctas", 1)
+        };
+    Err(("", change.after(why)))
 }
 
 /// Returns messages with each message on the network cut into equal parts of multiples of 128 bytes, at most
@@ -401,10 +410,15 @@ fn of_pairs(
     if each == 0 {
         return Err(("size", format!("{ranks} ranks need at least {ranks}B")));
     }
-    let messages = ranks * if is_all { ranks - 1 } else { 1 } * each.div_ceil(32 << 10).max(1);
-    if messages > collective::MAX_MESSAGES {
-        let why = format!("some {messages} messages exceed the maximum of {}", collective::MAX_MESSAGES);
-        return Err(("size", why));
+    let pairs = ranks * if is_all { ranks - 1 } else { 1 };
+    let messages = pairs * each.div_ceil(32 << 10).max(1);
+    let most = collective::MAX_MESSAGES;
+    if messages > most {
+        let (name, size) = (operation.name(), Bytes(bytes));
+        let why = format!(
+            "{name} of {size} among {ranks} ranks needs some {messages} messages; the maximum is {most}"
+        );
+        return Err(("", format!("{why}; give fewer ranks or less data")));
     }
     pairs::add(&mut draft, tuning, each, is_all);
     // The messages of up to eight ranks of a server share a connection, and 16 slots.

@@ -19,7 +19,7 @@ use xoff_units::{Duration, Moment};
 use crate::core::Queueing;
 use crate::effects::{Effect, Effects};
 use crate::mechanism::ValidationContext;
-use crate::param_error::ParamError;
+use crate::param_error::{Change, ParamError};
 
 /// Action of the watchdog on a class in a storm.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
@@ -87,8 +87,8 @@ impl Params {
             return Err(("watchdog.poll", format!("{} is below the minimum of 100ns", self.poll())));
         }
         if self.action == Action::Drop && context.queueing == Queueing::Iq {
-            let why = "drop needs queues at the outputs, and `iq` has none; set switch.queueing to oq or voq, or use forward";
-            return Err(("watchdog.action", why.into()));
+            let why = "drop needs queues at the outputs, and iq has none";
+            return Err(("watchdog.action", Change::set("switch.flow_control.pfc.watchdog.action", "forward").after(why)));
         }
         Ok(())
     }

@@ -30,7 +30,7 @@ use crate::mechanism::{
     Verdict, Watches,
 };
 use crate::packet::Packet;
-use crate::param_error::ParamError;
+use crate::param_error::{Change, ParamError};
 
 use self::counts::{ABOVE, ABOVE_AFTER_PAUSE, IDLE, ISOLATED, MESSAGES, PROXY_PAUSES, RESUMES};
 pub use self::params::{Dynamic, Fallback, Hold, Mode, Params, ResumeEnds, Signals};
@@ -156,7 +156,7 @@ impl Install for Sfc {
         if params.signals == Signals::LastHop && context.queueing == Queueing::Iq {
             return Err((
                 "signals",
-                "an input FIFO holds packets for every output; use oq or voq (switch.queueing)".into(),
+                Change::set("switch.queueing", "oq").after("needs queues of one output, and the input FIFOs of iq hold packets for all"),
             ));
         }
         if params.mode != Mode::Host && params.hold != Hold::Flow {

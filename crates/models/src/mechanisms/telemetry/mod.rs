@@ -15,7 +15,7 @@ use serde::{Deserialize, Serialize};
 use crate::core::{Core, Queueing};
 use crate::effects::Effects;
 use crate::mechanism::{Departure, Hooks, Install, Properties, Site, ValidationContext, Watches};
-use crate::param_error::ParamError;
+use crate::param_error::{Change, ParamError};
 use pint::Pint;
 use xoff_engine::state;
 
@@ -62,7 +62,7 @@ impl Install for Telemetry {
 
     fn validate(params: &Params, context: &ValidationContext<'_>) -> Result<(), ParamError> {
         if context.queueing == Queueing::Iq {
-            return Err(("", "needs egress queues, and `iq` has none; use oq or voq".into()));
+            return Err(("", Change::set("switch.queueing", "oq").after("needs egress queues, and iq has none")));
         }
         params.pint.as_ref().map_or(Ok(()), pint::Params::validate)
     }

@@ -1,0 +1,41 @@
+//! Flows that have not arrived whole by the end of a run: their payload and their goodput.
+
+use xoff_engine::Checkpoint;
+use xoff_models::endpoint::Sent;
+use xoff_models::node::Node;
+use xoff_units::Moment;
+
+use super::Collector;
+
+/// A flow that has not arrived whole.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Partial {
+    /// Payload that arrived in order.
+    pub delivered: u64,
+    /// End of the run.
+    pub end: Moment,
+    /// The flow sends, or waits for an answer.
+    pub is_active: bool,
+}
+
+impl Collector {
+    /// Returns the arrived part of a flow at the end of the run. In a folded run the record is of a simulated source.
+    pub(super) fn partial(
+        &self,
+        cp: &Checkpoint<'_, Node>,
+        end: Moment,
+        s: &Sent,
+        is_active: bool,
+    ) -> Partial {
+        let (flow, dst) = self.unfold.arrival_of(s.flow, s.dst);
+        let packets = cp.node(dst).endpoint.as_ref().map_or(0, |endpoint| endpoint.arrived_in_order(flow));
+        let delivered = u64::from(packets).saturating_mul(self.payload).min(s.size);
+        Partial { delivered, end, is_active }
+    }
+}
+
+/// Returns the goodput of a payload over a time in picoseconds, in bits per second, rounded down; none without time.
+pub(super) fn goodput(delivered: u64, time_ps: u64) -> Option<u64> {
+    let bits = u128::from(delivered) * 8_000_000_000_000;
+    bits.checked_div(time_ps.into()).map(|goodput| u64::try_from(goodput).unwrap_or(u64::MAX))
+}
