@@ -114,6 +114,11 @@ def number(value: float, digits: int) -> str:
     return f"{value:,.0f}" if abs(value) >= 10**digits else f"{value:.{digits}g}"
 
 
+def percent(share: float) -> str:
+    """Returns a share as a percentage with up to three digits: ``0.3123`` gives ``31.2 %``."""
+    return f"{share * 100:.3g} %"
+
+
 def spread(mean: float, low: float | None, high: float | None, scale: float) -> str:
     """Returns the interval after a mean: `` ± 3.1``, or `` (2 to 9)`` if the interval is not symmetric."""
     if low is None or high is None or low == high:

@@ -86,6 +86,38 @@ def positive(values: Sequence[float], confidence: float = CONFIDENCE) -> Interva
     return Interval(found.mean, found.mean / factor, found.mean * factor, found.count)
 
 
+def largest_share(found: int, of: int, confidence: float = CONFIDENCE) -> float:
+    """Returns the largest share of all cases that agrees with `found` of `of` random cases.
+
+    This is the upper end of the one-sided Clopper–Pearson interval: with a larger share, as few cases as `found` have a
+    probability below 1 − confidence. With none found, the share is 1 − (1 − confidence)^(1 ÷ of).
+
+    Source: C. J. Clopper and E. S. Pearson, "The Use of Confidence or Fiducial Limits", Biometrika 26, 1934.
+    """
+    if not 0 <= found <= of:
+        raise ValueError("from zero to all cases can be found")
+    if found == of:
+        return 1.0
+
+    def as_few(share: float) -> float:
+        return math.fsum(
+            math.comb(of, count) * share**count * (1 - share) ** (of - count) for count in range(found + 1)
+        )
+
+    low, high = 0.0, 1.0
+    for _ in range(60):
+        middle = (low + high) / 2
+        low, high = (low, middle) if as_few(middle) < 1 - confidence else (middle, high)
+    return high
+
+
+def cases_needed(share: float, confidence: float = CONFIDENCE) -> int:
+    """Returns the number of cases, all without a find, after which `largest_share` is at most a share."""
+    if not (0 < share < 1 and 0 < confidence < 1):
+        raise ValueError("share and confidence are between 0 and 1")
+    return math.ceil(math.log(1 - confidence) / math.log1p(-share) - 1e-9)
+
+
 def compare(first: Mapping[int, float], second: Mapping[int, float], confidence: float = CONFIDENCE) -> Comparison:
     """Compares two variants by their values for each seed; seeds of only one variant are left out.
 

@@ -16,7 +16,7 @@ from small import Command
 from xoff import InputError
 from xoff.statistics import Comparison, Interval
 from xoff.study import objective, tune_figure
-from xoff.study.objective import Goal
+from xoff.study.objective import Goal, Limit, Objective
 from xoff.study.plan import Point
 from xoff.study.tune_conclusion import conclude
 from xoff.study.tune_settings import Setting
@@ -184,7 +184,8 @@ def test_the_command_says_what_to_do_next(tmp_path: Path, xoff_here: Command) ->
     file.write_text(json.dumps(STUDY | {"scenario": pausing}))
     done = xoff_here("tune", file, "--out", "tuned", "--runs", 24)
     assert done.returncode == 0, done.stderr
-    assert "all 3 unseen seeds; the base with 0. Run it:" in done.stdout
+    assert "all 3 unseen seeds; the base with 0. So with 95 % confidence at most 63.2 % of all seeds" in done.stdout
+    assert "Run it:" in done.stdout
     assert "minimise FCT mean; PFC pauses at most 0" in done.stderr
     assert "unseen seeds" in done.stdout
     assert "xoff run" in done.stdout
@@ -302,7 +303,8 @@ def test_a_setting_is_recommended_only_if_it_is_confirmed_and_better(seed: int) 
         for number in range(draw.randint(0, 4))
     ]
     base = draw.choice([None, drawn_setting("base", draw.choice([of, draw.randint(0, of)]), of, {})])
-    found = conclude(goals, base, best)
+    limits = draw.choice([(), (Limit("drops", 0.0, 0.0),)])
+    found = conclude(Objective(tuple(goals), limits, 1, 1, 1, of), base, best)
     one = found.recommended
     if one is None:
         for other in best:

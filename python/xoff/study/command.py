@@ -14,7 +14,7 @@ from typing import Any
 
 from rich.markup import escape
 
-from xoff import _core, display, formatting
+from xoff import display, formatting, running
 from xoff._core import InputError
 from xoff.functions import TIMEOUT_SECONDS, Functions
 from xoff.replacing import check_study
@@ -22,7 +22,8 @@ from xoff.statistics import Interval
 from xoff.study import Report, Status, Study, effects
 from xoff.study.axes import VARIANT
 from xoff.study.figures import words
-from xoff.study.plan import Plan, begin
+from xoff.study.plan import Impossible, Plan, begin
+from xoff.study.starting import reason
 
 # Maximum number of mistakes printed.
 _ROWS = 30
@@ -104,15 +105,25 @@ def check(file: Path, functions: Functions, *, as_json: bool) -> int:
     whole = len(looked_at) == len(plan.points)
     found: dict[str, list[str]] = {}
     reports: list[dict[str, Any]] = []
+    cannot_start: list[Impossible] = []
     first = {run.point.index: run for run in reversed(plan.runs)}
     with display.PlanBar("Checking", "points") as checking:
         for number, point in enumerate(point for point in looked_at if point.index in first):
             checking.report(number, len(first))
             prepared = plan.prepare_again(point, first[point.index].seed, first[point.index].key)
-            report = json.loads(_core.check(prepared.resolved, prepared.tables))
+            try:
+                report = running.check_prepared(prepared)
+            except InputError as error:
+                cannot_start.append(Impossible(point, first[point.index].seed, str(error)))
+                continue
             reports.append({"point": plan.values(point), **{key: report[key] for key in ("network", "workload")}})
             for one in report["warnings"]:
                 found.setdefault(f"{one['path']}: {one['message']}", []).append(plan.coordinates(point))
+    if cannot_start and not reports:
+        raise InputError(reason(plan, cannot_start[0].point, cannot_start[0].message, starts=True))
+    plan.impossible += cannot_start
+    lost = {one.point.index for one in cannot_start}
+    plan.runs = [run for run in plan.runs if run.point.index not in lost]
     impossible = _groups(plan)
     # The points outside the sample may be impossible.
     runs = len(plan.runs) if whole else len(plan.points) * len(plan.seeds)
@@ -133,7 +144,7 @@ def check(file: Path, functions: Functions, *, as_json: bool) -> int:
         return 1 if impossible else 0
     seeds = f"{len(plan.seeds)} seed{'s' if len(plan.seeds) > 1 else ''}"
     verdict = "is valid" if not impossible else "has combinations that are impossible"
-    count = len(first) if whole else len(plan.points)
+    count = len(first) - len(lost) if whole else len(plan.points)
     points = f"{count:,} point{'s' if count != 1 else ''}"
     display.out.print(f"[b]{escape(str(file))}[/b] {verdict}: {points}, {seeds}, {runs:,} runs")
     if not whole:

@@ -24,7 +24,7 @@ from xoff.functions import FunctionError, Functions, Metric, NotAllowedError
 from xoff.functions import workloads as functions_of_workloads
 from xoff.reading import declared
 from xoff.study import design as designs
-from xoff.study import frames, metrics, python_metrics
+from xoff.study import frames, metrics, python_metrics, starting
 from xoff.study.axes import MAX_COMBINATIONS, Column, Factor, Level, check_path, columns, dimensions, factors, unset
 from xoff.study.design import Design
 from xoff.study.identity import engine, run_key, table_digest
@@ -48,8 +48,6 @@ KEYS = {
     "metrics": "the columns of the runs to show first, and Python functions that compute further columns",
 }
 _KEPT = ["flows", "links"]
-_SHOWN = 100
-"""Number of characters of a value in a message."""
 # Names that parameters may not take in any study; further names are the columns of its kept tables.
 _TAKEN = frozenset({
     "run", "seed", "status", "message", "fingerprint", "time_ps", "node", "port", "in_port", "peer", "queue",
@@ -115,7 +113,7 @@ class Combinations(Sequence[Point]):
         for dimension in reversed(self._dimensions):
             rest, place = divmod(rest, len(dimension))
             levels.append(dimension[place])
-        return _point(number, levels[::-1])
+        return point_of(levels[::-1], number)
 
     def sample(self, count: int) -> list[Point]:
         """Returns `count` points, the same on each call: combinations of first and last levels, and random points."""
@@ -174,6 +172,8 @@ class Plan:
     """The metrics that Python functions compute."""
     folder: Path = Path()
     """The directory of the study's file, in which the modules of these functions are looked up first."""
+    file: Path | None = None
+    """The study's file, for messages; None for a dictionary."""
     functions: Functions = field(default_factory=Functions)
     """The permission to call Python functions."""
     frames: Mapping[str, pa.Table] = field(default_factory=dict, repr=False)
@@ -306,7 +306,7 @@ class Plan:
 
     def add(self, settings: Sequence[Level]) -> Point:
         """Adds the point of these levels and the runs; returns the point, or an existing point with these settings."""
-        point = _point(len(self.points), settings)
+        point = point_of(settings, len(self.points))
         known = next((one for one in self.points if one.settings == point.settings), None)
         if known is not None:
             return known
@@ -338,33 +338,10 @@ class Plan:
         """Raises `InputError` if no run is possible, no run can have the metrics, or the design lacks points."""
         self.check_metrics()
         if self.impossible and not self.runs:
-            raise InputError(self._reason())
+            one = self.impossible[0]
+            raise InputError(starting.reason(self, one.point, one.message))
         if self.impossible and self.design is not None:
             self._check_blocks(self.design)
-
-    def _reason(self) -> str:
-        """Returns why no combination is possible: the mistake of the base, of one setting, or of the first point."""
-        one = self.impossible[0]
-        first = f"no combination is possible; the first, {self.coordinates(one.point)}: {one.message}"
-        if (alone := self._mistake(())) is not None:
-            # A setting of the study may supply what the base lacks.
-            of_base = f"{self.base.path}: {alone}" if isinstance(self.base, running.Text) else alone
-            return of_base if alone == one.message else first
-        wrong = ((path, value, self._mistake([(path, value)])) for path, value in one.point.settings)
-        path, value, why = next(((path, value, why) for path, value, why in wrong if why is not None), ("", None, ""))
-        if not path:
-            return first
-        told = value if isinstance(value, str) else json.dumps(value, default=str)
-        why += _absent(self.document["scenario"], path)
-        return f"no combination is possible: with {path} = {told[:_SHOWN]} alone, {why}"
-
-    def _mistake(self, changes: Sequence[tuple[str, Any]]) -> str | None:
-        """Returns the message on the base with these settings and the seed of the first run; None if it is valid."""
-        try:
-            self.prepare(Point(0, tuple(changes), {}), self.seeds[0])
-        except InputError as error:
-            return str(error)
-        return None
 
     def _find(self, points: Sequence[Point], seeds: Sequence[int], progress: Callable[[int, int], None] | None) -> None:
         """Finds the keys of the runs of these points and seeds, and the impossible combinations."""
@@ -460,7 +437,7 @@ def begin(source: str | Path | Mapping[str, Any], keep: Sequence[str] = (), func
         why = f"`{named}` runs the search; `xoff sweep` needs a study without [objective]"
         raise InputError(f"objective: {why}")
     plan = _begun(document, directory, name, functions, lambda seeds, taken: _layout(document, seeds, taken))
-    return replace(plan, frames=found)
+    return replace(plan, frames=found, file=_file(source))
 
 
 def read_factors(
@@ -475,7 +452,7 @@ def read_factors(
     # A range between two whole numbers may hold fractions: inner places decide on the type of the column.
     shown = [factor.levels or tuple(factor.at(share) for share in (0, 0.31, 0.618, 0.77, 1)) for factor in varied]
     plan = _begun(document, directory, name, functions, lambda _, taken: (columns(shown, taken), (), None))
-    return replace(plan, frames=found), varied
+    return replace(plan, frames=found, file=_file(source)), varied
 
 
 def _opened(source: str | Path | Mapping[str, Any]) -> tuple[Mapping[str, Any], Path, str, dict[str, pa.Table]]:
@@ -498,6 +475,10 @@ def _opened(source: str | Path | Mapping[str, Any]) -> tuple[Mapping[str, Any], 
             raise InputError(f"{key}: unknown key of a study; allowed are {allowed}")
     document, found = frames.taken(document)
     return document, directory, name, found
+
+
+def _file(source: str | Path | Mapping[str, Any]) -> Path | None:
+    return Path(source) if isinstance(source, str | Path) else None
 
 
 def _begun(
@@ -536,24 +517,6 @@ def _begun(
         base=base,
         directory=base_directory,
     )
-
-
-def _absent(document: Any, path: str) -> str:
-    """Returns a remark on the first table of a path that a scenario lacks; empty if only the last key is missing."""
-    parts = re.findall(r"[^.\[\]]+|\[\d+\]", path)[:-1]
-    for number, part in enumerate(parts):
-        here = "".join(parts[:1]) + "".join(one if one[0] == "[" else f".{one}" for one in parts[1:number])
-        if isinstance(document, list) and part[0] == "[" and int(part[1:-1]) < len(document):
-            document = document[int(part[1:-1])]
-        elif isinstance(document, Mapping) and part in document:
-            document = document[part]
-        elif isinstance(document, Mapping):
-            tables = [key for key, value in document.items() if isinstance(value, Mapping | list)]
-            known = f"; `{here}` has {', '.join(f'`{key}`' for key in tables)}" if tables and number else ""
-            return f"; the base has no `{here}.{part}`{known}" if number else f"; the base has no `{part}`"
-        else:
-            return ""
-    return ""
 
 
 def _copied(value: Any) -> Any:
@@ -645,7 +608,7 @@ def _layout(
     names, ends = designs.named(varied, made)
     return (
         made,
-        tuple(itertools.starmap(_point, enumerate(combinations))),
+        tuple(point_of(levels, index) for index, levels in enumerate(combinations)),
         Design(*asked, names, ends, tuple(rows), tuple(places)),
     )
 
@@ -660,7 +623,8 @@ def _check_count(lengths: Sequence[int], seeds: int) -> None:
         )
 
 
-def _point(index: int, levels: Sequence[Level]) -> Point:
+def point_of(levels: Sequence[Level], index: int = 0) -> Point:
+    """Returns the point of these levels."""
     settings = tuple(pair for level in levels for pair in level.settings)
     return Point(index, settings, {path: label for level in levels for path, label in level.labels})
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 import difflib
 import json
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from functools import cache
 from typing import Any
 
@@ -48,6 +48,16 @@ def _is_below(path: str, table: str) -> bool:
     """Whether a path is a key of a table."""
     rest = path.removeprefix(f"{table}.")
     return path != rest and rest.isidentifier()
+
+
+def value_of(document: Any, path: str) -> Any:
+    """Returns the value of a scenario's document at a path; None without one."""
+    for key, index in re.findall(r"([^.\[\]]+)|\[(\d+)\]", path):
+        if index:
+            document = document[int(index)] if isinstance(document, list) and int(index) < len(document) else None
+        else:
+            document = document.get(key) if isinstance(document, Mapping) else None
+    return document
 
 
 def nearest(path: str) -> str | None:

@@ -16,6 +16,7 @@ Sources: J. Bergstra et al., "Algorithms for Hyper-Parameter Optimization", Neur
 
 from __future__ import annotations
 
+import contextlib
 import json
 import math
 import statistics as plain_statistics
@@ -35,9 +36,11 @@ from xoff.study.execution import Task, Watch, execute
 from xoff.study.figures import point_words
 from xoff.study.metrics import metrics as metrics_of
 from xoff.study.objective import Objective, read
-from xoff.study.plan import Point, read_factors
+from xoff.study.plan import Point, point_of, read_factors
+from xoff.study.settings import value_of
+from xoff.study.starting import check_start
 from xoff.study.store import write_text
-from xoff.study.tune_conclusion import Conclusion, conclude
+from xoff.study.tune_conclusion import Conclusion, conclude, shown
 from xoff.study.tune_figure import DOCUMENT, draw
 from xoff.study.tune_settings import Setting, Tried
 
@@ -66,7 +69,7 @@ class Tuning:
     ) -> None:
         with Functions(allow_python, python_timeout) as functions:
             self.plan, self.factors = read_factors(source, functions)
-        self.objective: Objective = read(self.plan.document, len(self.plan.seeds), runs)
+        self.objective: Objective = read(self.plan.document, len(self.plan.seeds), runs, self.plan.columns)
         if not self.factors:
             raise InputError('axes: missing; give ranges, such as { from = "5KB", to = "400KB" }')
         if one := next((one for one in self.factors if len(one.levels) == 1), None):
@@ -107,6 +110,15 @@ class Tuning:
         """The numbers of simulated runs and of runs found in the store."""
         return self._report
 
+    def check_start(self) -> None:
+        """Raises `InputError` if neither the base nor a setting at the ends or in the middle of the ranges can start.
+
+        The settings of the search are not known before its runs, so `xoff check` tries these instead.
+        """
+        shares = (0.0, 0.5, 1.0)
+        points = [point_of([factor.at(share) for factor in self.factors]) for share in shares]
+        check_start(self.plan, [*points, point_of([])])
+
     def run(
         self,
         *,
@@ -119,6 +131,7 @@ class Tuning:
 
         Raises `InputError` if no run can have a metric of the objective, or no setting is possible.
         """
+        self.check_start()
         watch = Watch()
         do = partial(execute, executor=executor, workers=workers, threads=threads, watch=watch, kept=self.study.measure)
         self.study.store.open()
@@ -222,9 +235,22 @@ class Tuning:
             if key is None or key in self.lost or not store.holds(key, ()) or store.failure(key) is not None:
                 continue
             measured = metrics_of(store.summary(key)) | python_metrics.values(self.plan.measured, store, key)
-            found[seed] = {
-                name: float(value) for name in self.objective.metrics if (value := measured.get(name)) is not None
-            }
+            known = {name: float(value) for name in self.objective.metrics if (value := measured.get(name)) is not None}
+            found[seed] = known | self._goals_set(point)
+        return found
+
+    def _goals_set(self, point: Point) -> dict[str, float]:
+        """Returns the value of each goal that is a setting; the base's value for a point without the setting."""
+        found = {}
+        for goal in self.objective.goals:
+            if goal.path is None:
+                continue
+            column = self.study.column(goal.metric)
+            label = point.labels.get(goal.path, value_of(self.plan.document["scenario"], goal.path))
+            # The base may have no number, such as an unlimited buffer.
+            with contextlib.suppress(ValueError, TypeError):
+                if (value := column.value(label)) is not None:
+                    found[goal.metric] = float(value)
         return found
 
     def _excess(self, by_seed: Mapping[int, Mapping[str, float]]) -> tuple[float, ...]:
@@ -308,7 +334,7 @@ class Tuning:
         if lost := len(self.lost):
             found.append(f"{lost:,} runs were not done: {next(iter(self.lost.values()))}")
         found += [
-            f"{one.words}: kept the limits with {one.kept} of {one.of} unseen seeds"
+            f"{one.words}: kept the limits with {one.kept} of {one.of} unseen seeds; {shown(self.objective, one)}"
             for one in self.best
             if not one.confirmed
         ]
@@ -317,7 +343,7 @@ class Tuning:
     @property
     def conclusion(self) -> Conclusion:
         """The setting to run, if one was shown to be better than the base."""
-        return conclude(self.objective.goals, self.base, self.best)
+        return conclude(self.objective, self.base, self.best)
 
     def nearest(self) -> Tried | None:
         """Returns the setting with a result and the least excess over the limits; None if no setting has a result."""
@@ -349,6 +375,8 @@ class Tuning:
             "factors": [self._factor(factor) for factor in self.factors],
             "seeds": list(plan.seeds),
             "unseen_seeds": list(self.unseen),
+            "confidence": self.objective.confidence,
+            "seeds_needed": {"breaking_at_most": self.objective.at_most, "seeds": self.objective.seeds_needed},
             "tried": [
                 {
                     "point": plan.values(one.point),
@@ -380,6 +408,7 @@ class Tuning:
             "kept_limits": one.kept,
             "of": one.of,
             "confirmed": one.confirmed,
+            "breaking_at_most": one.breaking_at_most(self.objective.confidence),
             "against_base": {
                 name: {"relative": found.relative, "verdict": found.verdict, "difference": _json(found.difference)}
                 for name, found in one.against.items()

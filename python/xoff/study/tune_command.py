@@ -16,6 +16,7 @@ from xoff.replacing import check_study
 from xoff.study.command import executor_of, kept, measured, place_of
 from xoff.study.figures import words
 from xoff.study.tune import Tuning
+from xoff.study.tune_conclusion import proof
 from xoff.study.tune_settings import Setting
 
 _SHOWN = 12
@@ -61,12 +62,17 @@ def command(
 def check(file: Path, functions: Functions, *, as_json: bool) -> int:
     """Prints the plan of a search, without runs, after reading objective, ranges and base. Returns 0."""
     tuning = Tuning(file, place_of(file), allow_python=functions.allowed, python_timeout=functions.timeout)
+    tuning.check_start()
     if as_json:
         found = tuning.to_dict()
-        keys = ("name", "goals", "constraints", "factors", "seeds", "unseen_seeds")
+        keys = (
+            "name", "goals", "constraints", "factors", "seeds", "unseen_seeds", "confidence", "seeds_needed",
+        )  # fmt: skip
         print(json.dumps({key: found[key] for key in keys} | {"settings": tuning.points}))
     else:
         display.out.print(f"[b]{escape(str(file))}[/b] is valid: {escape(_asked(tuning))}", soft_wrap=True)
+        if tuning.objective.limits:
+            display.out.print(f"{escape(proof(tuning.objective))}", soft_wrap=True)
     return 0
 
 
@@ -98,7 +104,7 @@ def _show(tuning: Tuning, file: Path, figures: list[Path]) -> None:
     if not tuning.best:
         _show_none(tuning)
         return
-    metrics = tuning.objective.metrics
+    metrics = tuning.objective.columns
     where = f"mean of {len(tuning.unseen)} unseen seeds ± 95 % interval"
     title = f"{tuning.plan.name} ({where if tuning.unseen else 'means of the seeds of the search'})"
     right = tuple(range(1, 1 + len(metrics)))

@@ -6,6 +6,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
+from xoff import statistics
+
 if TYPE_CHECKING:
     from xoff.statistics import Comparison, Interval
     from xoff.study.plan import Point
@@ -56,3 +58,7 @@ class Setting:
     def confirmed(self) -> bool:
         """Whether the setting kept all limits with every unseen seed."""
         return self.kept == self.of
+
+    def breaking_at_most(self, confidence: float) -> float | None:
+        """Returns the largest share of all seeds that may break a limit; None without unseen seeds."""
+        return statistics.largest_share(self.of - self.kept, self.of, confidence) if self.of else None
