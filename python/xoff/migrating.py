@@ -14,7 +14,7 @@ from typing import Any
 
 from xoff import renames, running
 from xoff._core import InputError
-from xoff.results import write_new
+from xoff.new_files import write_files
 from xoff.toml_keys import Assignment, Segment, assignments
 
 _PATHS = frozenset({"unset", "zip"})
@@ -42,10 +42,8 @@ def migrate(files: Iterable[Path]) -> dict[Path, list[Change]]:
             made[file] = _rewritten(file)
         except RecursionError:
             raise InputError(f"{file}: nested too deeply") from None
-    for file, (text, changes) in made.items():
-        if changes:
-            # The target of a symbolic link is rewritten, and the link stays.
-            write_new(file.resolve(), text)
+    # The target of a symbolic link is rewritten, and the link stays.
+    write_files({file.resolve(): text for file, (text, changes) in made.items() if changes})
     return {file: changes for file, (_, changes) in made.items()}
 
 

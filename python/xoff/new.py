@@ -21,7 +21,7 @@ from typing import TypeAlias
 
 from xoff import formatting
 from xoff._core import InputError
-from xoff.results import write_new
+from xoff.new_files import write_files
 from xoff.version import __version__, schema_address
 
 Edit: TypeAlias = Callable[[str, str], str]
@@ -149,10 +149,9 @@ def write_document(kind: str, name: str = "") -> list[Path]:
     quoted = json.dumps(formatting.plain(file.stem))
     for table, place in tables.items():
         text = text.replace(f'"{{stem}}-{table}.csv"', json.dumps(place.name))
-    file.parent.mkdir(parents=True, exist_ok=True)
-    for table, place in tables.items():
-        write_new(place, (_TEMPLATES / f"{kind}-{table}.csv").read_text("utf-8"))
-    write_new(file, text.replace('"{name}"', quoted).replace("{file}", shlex.quote(formatting.plain(str(file)))))
+    texts = {place: (_TEMPLATES / f"{kind}-{table}.csv").read_text("utf-8") for table, place in tables.items()}
+    texts[file] = text.replace('"{name}"', quoted).replace("{file}", shlex.quote(formatting.plain(str(file))))
+    write_files(texts)
     return [file, *tables.values()]
 
 
@@ -180,12 +179,13 @@ def write_python(kind: str = PYTHON, name: str = "") -> list[Path]:
         raise InputError(
             f"new: `{formatting.plain(module)}` {why}; allowed are lower-case letters, digits and underscores: my_idea"
         )
-    place.parent.mkdir(parents=True, exist_ok=True)
+    texts = {}
     for path, template in zip(paths, files.values(), strict=True):
         text = (_TEMPLATES / template).read_text("utf-8").replace("{name}", module).replace("{module}", module)
         address = schema_address() if template == "python.toml" else ""
         text = f"#:schema {address}\n{text}" if address else text
-        write_new(path, text.replace("{file}", shlex.quote(formatting.plain(str(path)))))
+        texts[path] = text.replace("{file}", shlex.quote(formatting.plain(str(path))))
+    write_files(texts)
     return paths
 
 
@@ -221,9 +221,7 @@ def create(kind: str, name: str, root: Path | None = None) -> list[Path]:
             texts[target] = edit(texts[target] if target in texts else target.read_text("utf-8"), slug)
         except (LookupError, OSError) as error:
             raise InputError(f"new: {target} has an unexpected layout ({error}); register `{slug}` by hand") from None
-    for target, text in texts.items():
-        target.parent.mkdir(parents=True, exist_ok=True)
-        target.write_text(text, "utf-8")
+    write_files(texts)
     _format(root, [target for target in texts if target.suffix == ".rs"])
     return list(texts)
 
@@ -276,9 +274,7 @@ def create_plugin(name: str, kinds: Sequence[str]) -> list[Path]:
         )
         text = text.replace("xoff_engine::", "xoff_models::").replace(f"{own}.{{slug}}", f"{table}.plugins.{{slug}}")
         texts[place / "src" / f"{kind}.rs"] = _filled(text, slug)
-    for file, text in texts.items():
-        file.parent.mkdir(parents=True, exist_ok=True)
-        write_new(file, text)
+    write_files(texts)
     _format(place, [file for file in texts if file.suffix == ".rs"])
     return list(texts)
 

@@ -10,7 +10,7 @@ from typing import Any
 
 from xoff import formatting
 from xoff._core import InputError
-from xoff.results import write_new
+from xoff.new_files import write_files
 
 PLACE = Path(__file__).resolve().parent / "examples"
 """The folder of the examples in the installed package."""
@@ -46,9 +46,7 @@ def write(directory: Path) -> list[Path]:
         raise InputError(f"--out {directory}: is not empty; choose another name")
     files = sorted(file.relative_to(PLACE) for file in PLACE.rglob("*") if file.is_file())
     kept = [file for file in files if "__pycache__" not in file.parts]
-    for file in kept:
-        (directory / file).parent.mkdir(parents=True, exist_ok=True)
-        write_new(directory / file, (PLACE / file).read_text("utf-8"))
+    write_files({directory / file: (PLACE / file).read_text("utf-8") for file in kept})
     return [directory / file for file in kept]
 
 
@@ -73,10 +71,9 @@ def write_one(example: str, name: str = "") -> list[Path]:
     for place in files:
         if place.exists():
             raise InputError(f"{place}: exists; choose another name")
-    target.parent.mkdir(parents=True, exist_ok=True)
-    for place, file in reversed(files.items()):
-        text = file.read_text("utf-8")
-        write_new(place, text.replace(f"examples/{example}.toml", str(target)) if file == source else text)
+    texts = {place: file.read_text("utf-8") for place, file in files.items()}
+    texts[target] = texts[target].replace(f"examples/{example}.toml", str(target))
+    write_files(texts)
     return list(files)
 
 

@@ -15,6 +15,7 @@ from typing import Any
 import tomlkit
 
 from xoff._core import InputError
+from xoff.new_files import write_files
 from xoff.reproduce.cases import choice_of
 from xoff.reproduce.finding import Experiment
 from xoff.reproduce.parameters import rows
@@ -31,21 +32,20 @@ def export(
     """
     if to.exists() and any(to.iterdir()):
         raise InputError(f"--export {to}: is not empty; name a new directory")
+    texts: dict[Path, str] = {}
     studies = []
     for one in experiments:
         runs, seeds = _runs({name: made for name, made in scenarios[one.id].items() if not choice_of(name)})
         if not runs:
             continue
         place = to / one.id
-        (place / "scenarios").mkdir(parents=True)
         head = list(_head(one))
         for index, (name, scenario) in enumerate(runs.items(), 1):
             file = place / "scenarios" / f"{index:03}-{_slug(name)}.toml"
-            file.write_text(_toml([*head, f"Run: {name}"], scenario), "utf-8")
+            texts[file] = _toml([*head, f"Run: {name}"], scenario)
         studies.append(place / "study.toml")
-        studies[-1].write_text(
-            _toml([*head, "`xoff sweep study.toml` runs the study."], _study(one, runs, seeds)), "utf-8"
-        )
+        texts[studies[-1]] = _toml([*head, "`xoff sweep study.toml` runs the study."], _study(one, runs, seeds))
+    write_files(texts)
     return studies
 
 

@@ -15,13 +15,13 @@ from pathlib import Path
 from typing import Any, TypeAlias
 
 from xoff import counts
+from xoff.new_files import write_files
 from xoff.reproduce.design import lines as design_lines
 from xoff.reproduce.judged import NOTHING_VARIED
 from xoff.reproduce.parameters import Parameter, rows
 from xoff.reproduce.readings import Spread
 from xoff.reproduce.verdict import Claim, Range, SetUp, decided_in_words, tally, tally_in_words
 from xoff.results import Result
-from xoff.safe_read import named
 
 Changes: TypeAlias = Sequence[tuple[str, str]]
 """Path of a setting, and its value."""
@@ -105,15 +105,8 @@ def write(
     page = "\n".join(
         _page(document, introduction, outcomes, ids, quick=quick, changes=changes, design=design, chart=chart)
     )
-    for suffix, text in (
-        (".json", "\n".join(_lines(document, outcomes, quick, changes, design)) + "\n"),
-        (".md", page),
-    ):
-        file = name.parent / f"{name.name}{suffix}"
-        part = name.parent / f".{name.name}{suffix}.part"
-        with named(file):
-            part.write_text(text, "utf-8")
-            part.replace(file)
+    found = "\n".join(_lines(document, outcomes, quick, changes, design)) + "\n"
+    write_files({name.parent / f"{name.name}.json": found, name.parent / f"{name.name}.md": page})
 
 
 def _lines(
