@@ -139,10 +139,12 @@ def run(
     with Functions(allow_python, python_timeout) as functions:
         prepared = running.prepare(running.source(file), overrides=settings(set), seed=seed, functions=functions)
         functions.close(unless=prepared.controls is not None)
+        claimed = None
         if out is not None:
-            from xoff.replacing import check_result
+            from xoff.replacing import check_result, claim
 
             check_result(out, prepared, force=force)
+            claimed = claim(out, prepared, force=force)
         try:
             with run_bar(escape(formatting.plain(prepared.name))) as bar, running.Interrupts(out) as interrupts:
                 keep = () if out is None else None  # A lossy run writes millions of rows, discarded without --out.
@@ -156,6 +158,7 @@ def run(
                     progress=bar.report,
                     poll=interrupts.poll,
                     stops=interrupts.stops,
+                    claim=claimed,
                 )
         except running.CutError as error:
             if error.result is not None:

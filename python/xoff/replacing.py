@@ -9,6 +9,7 @@ from typing import Any
 
 from xoff import formatting
 from xoff._core import InputError
+from xoff.claims import Claim
 from xoff.formatting import literal
 from xoff.running import Prepared
 from xoff.safe_read import read_json
@@ -25,16 +26,36 @@ def check_result(directory: Path, prepared: Prepared, *, force: bool) -> None:
     whole = directory if directory.name not in {"", ".."} else directory.absolute()
     beside = [whole.parent / f"{whole.name}.{word}" for word in ("failed", "cut")]
     for place in (directory, *beside):
-        if not (place / "scenario.json").is_file():
-            continue
-        differences = list(_differences(place, prepared))
-        if differences:
-            named = ", ".join(differences[:_NAMED])
-            more = f" and {len(differences) - _NAMED:,} more" if len(differences) > _NAMED else ""
+        if differences := _named_differences(place, prepared):
             raise InputError(
-                f"--out {directory}: {place} holds the result of another scenario, different in {named}{more}; "
+                f"--out {directory}: {place} holds the result of another scenario, different in {differences}; "
                 "choose another directory, or replace the result with --force"
             )
+
+
+def claim(directory: Path, prepared: Prepared, *, force: bool) -> Claim | None:
+    """Returns the claim of a run on its result directory; None with `force`, which replaces any result."""
+    if force:
+        return None
+
+    def check(live: Path | None = None) -> None:
+        check_result(directory, prepared, force=False)
+        if live is not None and (differences := _named_differences(live, prepared)):
+            raise InputError(
+                f"--out {directory}: a run of another scenario is writing there, different in {differences}; "
+                "choose another directory"
+            )
+
+    return Claim(prepared.document, check)
+
+
+def _named_differences(place: Path, prepared: Prepared) -> str:
+    """Returns the first differences of a result from `prepared` as text; empty if there are none, or no result."""
+    if not (place / "scenario.json").is_file():
+        return ""
+    differences = list(_differences(place, prepared))
+    more = f" and {len(differences) - _NAMED:,} more" if len(differences) > _NAMED else ""
+    return ", ".join(differences[:_NAMED]) + more
 
 
 def check_study(directory: Path, name: str, *, force: bool) -> None:

@@ -19,6 +19,7 @@ import pyarrow as pa
 
 from xoff import _core, counts, formatting, locks, notebook, renames
 from xoff._core import InputError
+from xoff.claims import Claim
 from xoff.cost import cost_line
 from xoff.reading import parquet_reader
 from xoff.safe_read import named, read_json
@@ -416,12 +417,15 @@ def load(directory: str | Path, tables: Collection[str] | None = None) -> Result
 class DirectoryWriter:
     """Writes a result directory under a temporary name next to the final path, and renames it when complete."""
 
-    def __init__(self, directory: str | Path, *, in_place: bool = False) -> None:
+    def __init__(self, directory: str | Path, *, in_place: bool = False, claim: Claim | None = None) -> None:
         """Checks the destination. Raises `InputError` without write access, or for other content than a result.
 
         in_place: write directly into `directory`, a temporary directory whose owner synchronises and renames it.
+        claim: compared with live runs into the directory, and with the directory before it is replaced. Without a
+            claim, any result is replaced.
         """
         self._in_place = in_place
+        self._claim = claim
         if not isinstance(directory, str | os.PathLike):
             raise InputError(f"out: a value of type {type(directory).__name__} is not a path")
         check_name(directory)
@@ -504,30 +508,32 @@ class DirectoryWriter:
             _replace(scenario, key, table if isinstance(table, str) else self._copied(place, number, table))
         summary = {"version": _core.version(), "seed": scenario.get("seed"), **summary}
         for name, document in (("scenario", scenario), ("summary", summary)):
-            with named(self.path / f"{name}.json"), (place / f"{name}.json").open("w", encoding="utf-8") as file:
-                # No person reads the files of a store; without indentation writing takes a fifth of the time.
-                indent = None if self._in_place else 2
-                file.write(f"{json.dumps(document, indent=indent, ensure_ascii=False)}\n")
-                file.flush()
-                if not self._in_place:
-                    os.fsync(file.fileno())
-        if self._target.is_dir() and not self._in_place:
-            old = Path(tempfile.mkdtemp(prefix=f".{self._target.name}.old-", dir=self._target.parent))
-            try:
-                self._target.rename(old / "result")
-                place.rename(self._target)
-            except BaseException:
-                # An interrupt between the two renames, Ctrl-C included, restores the earlier result.
-                if not self._target.exists():
-                    (old / "result").rename(self._target)
-                raise
-            finally:
-                shutil.rmtree(old, ignore_errors=True)
-        else:
-            place.rename(self._target)
+            self._write_json(place, name, document)
+        with contextlib.nullcontext() if self._in_place else locks.held(self._target.parent):
+            self._rename(place)
         self._temporary = None
         readers = {name: parquet_reader(self.path / f"{name}.parquet") for name in tables}
         return Result(scenario, cast(Summary, summary), readers, directory=self.path)
+
+    def _rename(self, place: Path) -> None:
+        """Gives the complete directory its final name, and replaces a result of that name."""
+        if self._claim is not None:
+            # A run that does not know of this one may have ended meanwhile, as on a file system without locks.
+            self._claim.check(None)
+        if self._in_place or not self._target.is_dir():
+            place.rename(self._target)
+            return
+        old = Path(tempfile.mkdtemp(prefix=f".{self._target.name}.old-", dir=self._target.parent))
+        try:
+            self._target.rename(old / "result")
+            place.rename(self._target)
+        except BaseException:
+            # An interrupt between the two renames, Ctrl-C included, restores the earlier result.
+            if not self._target.exists():
+                (old / "result").rename(self._target)
+            raise
+        finally:
+            shutil.rmtree(old, ignore_errors=True)
 
     def _copied(self, place: Path, number: int, table: pa.Table) -> str:
         """Writes a copy of an input table, by which the directory alone can be run again; returns the relative path."""
@@ -564,15 +570,39 @@ class DirectoryWriter:
                     self._target.mkdir()
                     return self._target
                 self._target.parent.mkdir(parents=True, exist_ok=True)
-                left = re.compile(rf"\.{re.escape(self._target.name)}\.partial-[0-9a-f]{{8}}")
-                locks.clean([one for one in self._target.parent.iterdir() if left.fullmatch(one.name)])
-                self._temporary, self._lock = locks.make(self._made)
+                # Of two runs that start together, the second finds the directory and the scenario of the first.
+                with locks.held(self._target.parent):
+                    self._check_others()
+                    self._temporary, self._lock = locks.make(self._made)
+                    if self._claim is not None:
+                        self._write_json(self._temporary, "scenario", self._claim.scenario)
             except OSError as error:
                 self._remove_parents()
                 raise InputError(f"{self.path}: cannot be written: {error.strerror}") from error
+            except InputError:
+                self._remove_parents()
+                raise
             except ValueError:
                 raise InputError(f"out: {str(self.path)!r} is not a path") from None
         return self._temporary
+
+    def _check_others(self) -> None:
+        """Removes the left-overs of killed runs into this directory, and compares the claim with those of live runs."""
+        left = re.compile(rf"\.{re.escape(self._target.name)}\.partial-[0-9a-f]{{8}}")
+        others = [one for one in self._target.parent.iterdir() if left.fullmatch(one.name)]
+        locks.clean(others)
+        for live in filter(Path.is_dir, others):
+            if self._claim is not None:
+                self._claim.check(live)
+
+    def _write_json(self, place: Path, name: str, document: Mapping[str, Any]) -> None:
+        with named(self.path / f"{name}.json"), (place / f"{name}.json").open("w", encoding="utf-8") as file:
+            # No person reads the files of a store; without indentation writing takes a fifth of the time.
+            indent = None if self._in_place else 2
+            file.write(f"{json.dumps(document, indent=indent, ensure_ascii=False)}\n")
+            file.flush()
+            if not self._in_place:
+                os.fsync(file.fileno())
 
     def _made(self) -> Path:
         # The path is noted before the directory exists, so that an interrupt in between leaves nothing behind.

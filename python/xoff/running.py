@@ -19,6 +19,7 @@ import pyarrow as pa
 
 from xoff import _core
 from xoff._core import InputError
+from xoff.claims import Claim
 from xoff.formatting import literal
 from xoff.functions import TIMEOUT_SECONDS, Functions
 from xoff.functions import controls as functions_of_controls
@@ -225,12 +226,14 @@ def run_prepared(
     progress: Callable[[Progress], None] | None = None,
     poll: Callable[[], None] | None = None,
     stops: Callable[[], bool] | None = None,
+    claim: Claim | None = None,
 ) -> Result:
     """Simulates a scenario that `prepare` returned; other arguments as for `run`.
 
     keep: the tables to write into the directory; None: all recorded tables and the inputs. Without a directory, None
         keeps all tables in the result, tables are made and discarded during the run, and an empty value makes no rows.
     poll: called ten times a second from the start on; an exception from the callback stops the run.
+    claim: refuses a directory in which another scenario's result is, or is being written.
     stops: asked ten times a second; a true answer ends the run. What is complete then goes to a directory with ``.cut``
         appended to the name, and `CutError` is raised.
     """
@@ -265,7 +268,7 @@ def run_prepared(
         readers = {name: _reader(output, name) for name in output.tables if prepared.records(name)}
         return _audited(Result(prepared.document, json.loads(output.summary), readers, inputs=prepared.tables))
     # A caller with `keep` owns a directory of runs: the caller synchronises and renames the directory of a run.
-    with DirectoryWriter(out, in_place=keep is not None) as writer:
+    with DirectoryWriter(out, in_place=keep is not None, claim=claim) as writer:
 
         def kept(name: str) -> bool:
             return (keep is None or name in keep) and prepared.records(name)

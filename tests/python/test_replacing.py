@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import subprocess
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -10,6 +12,8 @@ import pytest
 
 import xoff
 from small import TOML, Command
+from xoff import _core
+from xoff.study.store import Store
 
 
 def everything(directory: Path) -> dict[str, bytes]:
@@ -132,3 +136,76 @@ def test_commands_that_write_refuse_a_place_that_is_taken(xoff_here: Command, sc
         before = everything(here)
         assert xoff_here(*words).returncode == 2, words
         assert everything(here) == before, words
+
+
+@pytest.fixture
+def during(monkeypatch: pytest.MonkeyPatch) -> Callable[[Callable[[], object]], None]:
+    """Does something once, after the next run has made its directory and before the run is simulated."""
+
+    def once(act: Callable[[], object]) -> None:
+        real = _core.run
+
+        def acting(*words: Any, **options: Any) -> Any:
+            monkeypatch.setattr(_core, "run", real)
+            act()
+            return real(*words, **options)
+
+        monkeypatch.setattr(_core, "run", acting)
+
+    return once
+
+
+def test_of_two_scenarios_that_start_together_one_is_refused(
+    xoff_here: Command, scenario_file: Path, during: Callable[[Callable[[], object]], None]
+) -> None:
+    """The second starts while the first writes into a directory that does not exist yet."""
+    refused: list[subprocess.CompletedProcess[str]] = []
+    during(lambda: refused.append(xoff_here("run", scenario_file, "--seed", "12", "--out", "out")))
+    assert xoff_here("run", scenario_file, "--out", "out").returncode == 0
+    assert (refused[0].returncode, refused[0].stdout, refused[0].stderr) == (
+        2,
+        "",
+        "xoff: error: --out out: a run of another scenario is writing there, different in seed; choose another "
+        "directory\n",
+    )
+    assert xoff.load(scenario_file.parent / "out").fingerprint == xoff.run(scenario_file).fingerprint
+    assert sorted(path.name for path in scenario_file.parent.iterdir()) == ["out", "small.toml"]
+
+
+@pytest.mark.parametrize("is_same", [True, False])
+def test_a_result_that_appears_during_a_run_is_not_replaced_by_another(
+    xoff_here: Command, scenario_file: Path, is_same: bool, during: Callable[[Callable[[], object]], None]
+) -> None:
+    """As on a file system without locks, where the second run does not find the first."""
+    place = scenario_file.parent / "out"
+    appeared: list[xoff.Result] = []
+    during(lambda: appeared.append(xoff.run(scenario_file, seed=None if is_same else 12, out=place)))
+    done = xoff_here("run", scenario_file, "--out", "out")
+    assert done.returncode == (0 if is_same else 2)
+    assert is_same or "out holds the result of another scenario, different in seed" in done.stderr
+    assert xoff.load(place).fingerprint == appeared[0].fingerprint
+    assert sorted(path.name for path in scenario_file.parent.iterdir()) == ["out", "small.toml"]
+
+
+@pytest.mark.parametrize("command", ["sweep", "tune"])
+def test_of_two_studies_that_start_together_one_is_refused(
+    xoff_here: Command, scenario: dict[str, Any], tmp_path: Path, command: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    axes = {"switch.flow_control.pfc.xoff": ["80KB", "90KB"]}
+    study = {"scenario": scenario, "axes": axes, "seeds": 1}
+    if command == "tune":
+        study["objective"] = {"minimise": "fct_mean_ps", "runs": 2, "confirm": 1}
+    for name in ("one", "two"):
+        (tmp_path / f"{name}.json").write_text(json.dumps(study | {"name": name}))
+    real = Store.open
+
+    def late(store: Store) -> str:
+        """The other study begins after this one has looked at the directory."""
+        monkeypatch.setattr(Store, "open", real)
+        assert xoff_here(command, "one.json", "--out", "kept").returncode in {0, 1}
+        return real(store)
+
+    monkeypatch.setattr(Store, "open", late)
+    done = xoff_here(command, "two.json", "--out", "kept")
+    assert (done.returncode, "holds the study 'one', not 'two'" in done.stderr) == (2, True)
+    assert json.loads((tmp_path / "kept" / "study.json").read_text())["name"] == "one"

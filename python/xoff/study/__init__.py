@@ -117,6 +117,9 @@ class Study:
     error: ``plan.impossible`` lists the combination, and all other combinations run.
     """
 
+    allow: Callable[[], None] | None = None
+    """Called before the study's document is written; raises `InputError` if another study has begun there."""
+
     def __init__(
         self,
         source: str | Path | Mapping[str, Any],
@@ -518,6 +521,8 @@ class Study:
 
     def _write_document(self) -> None:
         """Writes the document of the plan, after removing tables of an earlier version of the study."""
+        if self.allow is not None:
+            self.allow()
         text = json.dumps(self.plan.to_dict(), indent=1, ensure_ascii=False, default=lambda value: type(value).__name__)
         with contextlib.suppress(OSError, ValueError):
             if read_bytes(self.directory / _DOCUMENT) == f"{text}\n".encode():

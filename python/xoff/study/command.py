@@ -9,6 +9,7 @@ import re
 import sys
 from collections.abc import Iterator, Sequence
 from concurrent.futures import Executor
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -67,7 +68,8 @@ def command(
     if status:
         _show_status(study, as_json)
         return 0
-    check_study(study.directory, study.plan.name, force=force)
+    study.allow = partial(check_study, study.directory, study.plan.name, force=force)
+    study.allow()
     _warn_impossible(study)
     _announce(study)
     try:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import shlex
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -38,7 +39,8 @@ def command(
     """Runs ``xoff tune``; returns the exit code: 0, or 1 if no setting keeps the limits with every seed."""
     place = out if out is not None else place_of(file)
     tuning = Tuning(file, place, runs=runs, allow_python=allow_python, python_timeout=python_timeout)
-    check_study(tuning.directory, tuning.plan.name, force=force)
+    tuning.study.allow = partial(check_study, tuning.directory, tuning.plan.name, force=force)
+    tuning.study.allow()
     display.err.print(f"xoff: {escape(_asked(tuning))}", soft_wrap=True)
     try:
         with executor_of(dask) as executor, display.StudyBar() as bar:
