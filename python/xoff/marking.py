@@ -25,6 +25,7 @@ from typing import Any
 from xoff import formatting, headroom, running
 from xoff._core import InputError
 from xoff.formatting import literal
+from xoff.remedies import Change, ChangeError
 
 # 5 ns a metre, as in scenarios.
 _PS_PER_METRE = 5_000
@@ -61,10 +62,11 @@ def quantity(option: str, text: str, unit: str, least: int, most: int) -> int:
         found = (0, unit)
     if found is None or found[1] != unit:
         example = {"ps": "8us", "bytes": "4096B", "bps": "100Gbps"}[unit]
-        raise InputError(f"{option}: {literal(text)} was given; a text such as {example} is needed")
+        raise ChangeError(option, f"{literal(text)} is not a quantity", Change(option, example, "for example"))
     if not least <= found[0] <= most:
-        ends = " to ".join(formatting.quantity_text(end, unit) for end in (least, most))
-        raise InputError(f"{option}: {text} is out of range; allowed are {ends}")
+        ends = [formatting.quantity_text(end, unit) for end in (least, most)]
+        nearest = Change(option, ends[found[0] > most], "the nearest value")
+        raise ChangeError(option, f"{text} is out of range; allowed are {ends[0]} to {ends[1]}", nearest)
     return found[0]
 
 
@@ -140,16 +142,36 @@ def ecn(path: Path, control: str, flows: int, *, memory: Mapping[str, int | floa
         ]
     if memory is not None:
         bound = below_pfc(memory)
+        if bound < 1:
+            raise _no_threshold(memory)
         answer["below_pfc_bytes"] = bound
-        if bound <= 0:
-            answer["warnings"].append("headroom alone takes the whole buffer: no threshold is below that of PFC")
+        answer["memory"] = dict(memory)
         for row in answer["rows"]:
             if row["kmin_bytes"] > bound:
                 answer["warnings"].append(
-                    f"{row['what']}: {formatting.size(row['kmin_bytes'])} is above {formatting.size(max(bound, 0))}: "
+                    f"{row['what']}: {formatting.size(row['kmin_bytes'])} is above {formatting.size(bound)}: "
                     "if all ports fill, PFC pauses before switches mark"
                 )
     return answer
+
+
+def _no_threshold(memory: Mapping[str, int | float]) -> ChangeError:
+    """Returns the error of a buffer that headroom fills: no marks can precede pauses."""
+    queues = memory["classes"] * memory["ports"]
+    reserved = queues * memory["headroom_bytes"]
+    # The threshold is a byte at least.
+    least = math.ceil(reserved + queues * (1 + memory["alpha"]) / memory["alpha"])
+    changes = [Change("--buffer", f"{least}B", "the smallest with a threshold")]
+    classes = int((memory["total_bytes"] / memory["ports"]) / (memory["headroom_bytes"] + 1 + 1 / memory["alpha"]))
+    if classes >= 1:
+        changes.append(Change("--classes", str(classes), "the number of lossless classes"))
+    queue = f"{memory['ports']} ports with {memory['classes']} lossless classes"
+    each = f"{formatting.size(memory['headroom_bytes'])} of headroom each reserve {formatting.size(reserved)}"
+    return ChangeError(
+        "--buffer",
+        f"{formatting.size(memory['total_bytes'])} leave no threshold below that of PFC, because {queue} and {each}",
+        *changes,
+    )
 
 
 def check_rows(scenario: running.Source, overrides: running.Overrides, control: str, answer: dict[str, Any]) -> None:

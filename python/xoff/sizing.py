@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import difflib
 import json
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -13,6 +14,7 @@ import typer
 from xoff import _core, formatting, marking
 from xoff._core import InputError
 from xoff.options import Asic, Json, Set, settings
+from xoff.remedies import Change, ChangeError
 from xoff.sonic import sizing as sonic_sizing
 
 size = typer.Typer(
@@ -133,8 +135,7 @@ def size_pfc(
     chosen = (
         sonic_sizing.Choices(asic, method, lossless_frame, small_packets, lanes, shared_headroom) if sonic else None
     )
-    if not sonic and (asic is not None or method is not None):
-        raise InputError("--asic and --method: need --sonic")
+    _need_sonic(sonic, {"--asic": asic, "--method": method})
     given = {"rate": rate, "link_delay": link_delay, "switch_delay": switch_delay}
     given |= {"max_frame": max_frame, "pause_frame": pause_frame, "cut_through": cut_through}
     requests = _links(scenario, set, given)
@@ -163,10 +164,10 @@ def _links(scenario: Path | None, set: list[str] | None, given: dict[str, str | 
 
     if scenario is not None:
         if both := [key for key, value in given.items() if value is not None]:
-            raise InputError(f"--{both[0].replace('_', '-')}: not allowed with --scenario, which gives the value")
+            raise _given_twice(f"--{both[0].replace('_', '-')}")
         return list(headroom.of_scenario(scenario, settings(set)))
     if given["max_frame"] is None:
-        raise InputError("--max-frame: give the largest frame of any class on the link, such as 4096B, or --scenario")
+        raise _missing("--max-frame", "4096B", "the largest frame of any class on the link")
     usual = {"rate": "200Gbps", "link_delay": "150ns", "switch_delay": "300ns", "pause_frame": "64B"}
     return [usual | {key: value for key, value in given.items() if value is not None}]
 
@@ -192,15 +193,36 @@ def _path(
     given = {"--rate": rate, "--round-trip": round_trip, "--max-frame": frame}
     if scenario is not None:
         if both := next((key for key, value in given.items() if value is not None), None):
-            raise InputError(f"{both}: not allowed with --scenario, which gives the value")
+            raise _given_twice(both)
         return marking.of_scenario(scenario, settings(set))
     if round_trip is None:
-        raise InputError("--round-trip: give the longest round trip without queues, such as 8us, or --scenario")
+        raise _missing("--round-trip", "8us", "the longest round trip without queues")
     return marking.Path(
         marking.quantity("--rate", rate or "200Gbps", "bps", 10**6, 10**13),
         marking.quantity("--round-trip", round_trip, "ps", 1000, 10**12),
         marking.quantity("--max-frame", frame or "4096B", "bytes", 64, 65_535),
     )
+
+
+def _given_twice(option: str) -> ChangeError:
+    return ChangeError(option, "not allowed with --scenario, which gives the value", Change(option, None))
+
+
+def _missing(option: str, example: str, what: str) -> ChangeError:
+    changes = Change(option, example, f"for example; {what}"), Change("--scenario", "FILE")
+    return ChangeError(option, "missing", *changes)
+
+
+def _need_sonic(sonic: bool, given: Mapping[str, str | None]) -> None:
+    """Raises `ChangeError` for an option that is given and has an effect only with --sonic."""
+    if not sonic and (option := next((key for key, value in given.items() if value is not None), None)):
+        raise ChangeError(option, "has an effect only with --sonic", Change("--sonic"), Change(option, None))
+
+
+def _headroom_of(path: marking.Path) -> Change:
+    """Returns the option with the headroom of a link of this rate with the defaults of ``size pfc``."""
+    headroom = marking.pfc_headroom(path, "150ns", "300ns")
+    return Change("--headroom", f"{headroom}B", "for links of 150ns; `xoff size pfc` computes it")
 
 
 @size.command("ecn")
@@ -230,12 +252,16 @@ def size_ecn(
 ) -> None:
     """Explicit Congestion Notification: where marking begins and ends, from rates and round trips, with the sources."""
     if control not in marking.CONTROLS:
-        raise InputError(f"--control: `{control}` is not known; allowed are {', '.join(marking.CONTROLS)}")
+        near = difflib.get_close_matches(control, marking.CONTROLS, n=1, cutoff=0) or [marking.CONTROLS[0]]
+        allowed = ", ".join(marking.CONTROLS)
+        raise ChangeError("--control", f"`{control}` is not known; allowed are {allowed}", Change("--control", near[0]))
     path = _path(scenario, set, rate, round_trip, max_frame)
     memory: dict[str, int | float] | None = None
     if buffer is not None:
         if headroom is None:
-            raise InputError("--headroom: needs --buffer; `xoff size pfc` computes the headroom")
+            raise ChangeError(
+                "--headroom", "missing, and --buffer needs it", _headroom_of(path), Change("--buffer", None)
+            )
         memory = {
             "total_bytes": marking.quantity("--buffer", buffer, "bytes", 1, 10**12),
             "headroom_bytes": marking.quantity("--headroom", headroom, "bytes", 0, 10**12),
@@ -243,6 +269,9 @@ def size_ecn(
             "classes": classes,
             "alpha": alpha,
         }
+    elif headroom is not None:
+        changes = Change("--buffer", "32MB", "the memory of the switch"), Change("--headroom", None)
+        raise ChangeError("--headroom", "decides nothing without --buffer", *changes)
     answer = marking.ecn(path, control, flows, memory=memory)
     if scenario is not None:
         marking.check_rows(scenario, settings(set), control, answer)
@@ -302,15 +331,16 @@ def size_buffer(
     answer = marking.buffer(path, flows, incast, first, room, classes)
     if verify:
         if incast is None:
-            raise InputError("--verify: runs senders that begin at once; give --incast")
+            raise ChangeError(
+                "--verify", "runs senders that start together, and their number is missing", Change("--incast", "8")
+            )
         answer["measured"] = [marking.verify_buffer(path, incast, answer["window_bytes"])]
     if sonic:
         if room is None:
-            raise InputError("--sonic: needs --headroom, the headroom of a class (size pfc)")
+            raise ChangeError("--sonic", "needs the headroom of a class", _headroom_of(path))
         known = None if memory is None else marking.quantity("--memory", memory, "bytes", 1, 10**12)
         answer["sonic"] = sonic_sizing.pools(sonic_sizing.Room(known, ports, classes, room, over_subscribe), asic)
-    elif asic is not None or memory is not None:
-        raise InputError("--asic and --memory: need --sonic")
+    _need_sonic(sonic, {"--asic": asic, "--memory": memory})
     if as_json:
         print(json.dumps(answer))
         return
@@ -337,6 +367,10 @@ def _show_rows(answer: dict[str, Any], columns: tuple[str, ...]) -> None:
     for key, text in _FOLLOWS.items():
         if key in answer:
             display.out.print(f"{text}: {answer[key]:,} B")
+    if memory := answer.get("memory"):
+        assumed = f"{memory['ports']} ports, {memory['classes']} lossless classes (--classes), "
+        assumed += f"{formatting.size(memory['headroom_bytes'])} of headroom for each, α = {memory['alpha']:g}"
+        display.out.print(f"  with {formatting.size(memory['total_bytes'])} of memory, {assumed}")
     if measured := answer.get("measured"):
         names = [name for name in measured[0] if name != "runs"]
         heads = [name.removesuffix("_bytes").replace("_", " ") for name in names]

@@ -102,7 +102,7 @@ def test_a_check_says_the_thresholds_of_a_shared_buffer() -> None:
 @pytest.mark.parametrize(
     ("words", "message"),
     [
-        ([], "--max-frame: give the largest frame"),
+        ([], "--max-frame: missing; give --max-frame 4096B"),
         (["--max-frame", "1500B", "--rate", "fast"], "--rate: "),
         (["--max-frame", "1500B", "--link-delay", "1 furlong"], "--link-delay: "),
         (["--scenario", "none.toml"], "none.toml"),

@@ -10,6 +10,7 @@ import pytest
 
 from small import Command
 from xoff import marking
+from xoff.remedies import ChangeError
 
 PATH = marking.Path(100 * 10**9, 8 * 10**6, 1048)
 
@@ -24,7 +25,8 @@ def test_the_threshold_before_pauses_is_that_of_the_paper() -> None:
     assert slow["rows"][0]["kmin_bytes"] == 5000
     assert [row["kmin_bytes"] > 21_755 for row in answer["rows"]] == [False, True]
     assert len(answer["warnings"]) == 1
-    assert marking.ecn(PATH, "dctcp", 2, memory=memory | {"headroom_bytes": 60_000})["warnings"]
+    with pytest.raises(ChangeError, match="leave no threshold below that of PFC"):
+        marking.ecn(PATH, "dctcp", 2, memory=memory | {"headroom_bytes": 60_000})
 
 
 @pytest.mark.parametrize("flows", [2, 8])
@@ -70,13 +72,16 @@ def test_the_command_prints_and_reads_a_scenario(xoff_here: Command, scenario_fi
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (("ecn",), "--round-trip: give the longest round trip"),
-        (("ecn", "--round-trip", "8"), "--round-trip: '8' was given; a text such as 8us is needed"),
+        (("ecn",), "--round-trip: missing; give --round-trip 8us"),
+        (("ecn", "--round-trip", "8"), "--round-trip: '8' is not a quantity; give --round-trip 8us"),
         (("ecn", "--round-trip", "8us", "--control", "tcp"), "--control: `tcp` is not known"),
-        (("ecn", "--round-trip", "8us", "--buffer", "12MB"), "--headroom: needs --buffer"),
+        (
+            ("ecn", "--round-trip", "8us", "--buffer", "12MB"),
+            "--headroom: missing, and --buffer needs it; give --headroom 27352B",
+        ),
         (("ecn", "--round-trip", "2s"), "--round-trip: 2s is out of range"),
         (("ecn", "--scenario", "small.toml", "--rate", "1Gbps"), "--rate: not allowed with --scenario"),
-        (("buffer", "--round-trip", "8us", "--verify"), "--verify: runs senders that begin at once"),
+        (("buffer", "--round-trip", "8us", "--verify"), "--verify: runs senders that start together"),
     ],
 )
 def test_what_makes_no_sense_is_refused(

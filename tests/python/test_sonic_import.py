@@ -549,7 +549,7 @@ def test_the_response_time_of_802_3(xoff_here: Command) -> None:
     done = xoff_here("size", "pfc", "--rate", "123Gbps", *words)
     assert (done.returncode, "no pause quanta for 123Gbps" in done.stderr) == (2, True)
     done = xoff_here("size", "pfc", "--max-frame", "1024B", "--asic", "th")
-    assert (done.returncode, "need --sonic" in done.stderr) == (2, True)
+    assert (done.returncode, "only with --sonic" in done.stderr) == (2, True)
 
 
 def test_size_ecn_prints_a_curve(xoff_here: Command) -> None:
