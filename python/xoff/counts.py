@@ -40,7 +40,9 @@ class Count:
         return f"{self.group}_{self.name}"
 
     def text(self, value: int) -> str:
-        """Returns a value as text with the unit."""
+        """Returns a value as text with the unit. A time is a sum over places, and may exceed the time of the run."""
+        if self.unit == "ps" and value:
+            return f"{formatting.time(value)} (summed over the network)"
         readable = {"ps": formatting.time, "bytes": formatting.size}.get(self.unit)
         return readable(value) if readable else f"{value:,}"
 

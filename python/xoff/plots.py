@@ -28,6 +28,7 @@ from matplotlib.ticker import LogFormatter
 from matplotlib.transforms import Bbox
 
 from xoff import counts, formatting
+from xoff.spans import covered
 
 
 class Recorded(Protocol):
@@ -192,7 +193,7 @@ def deepest(result: Recorded, top: int) -> list[tuple[str, list[float], list[flo
 
 
 def paused_ports(result: Recorded) -> list[tuple[str, list[tuple[str, float, float]]]]:
-    """Returns the paused ports, longest total pause first: name, and cause, start and length of each pause in µs."""
+    """Returns the paused ports, the longest paused first: name, and cause, start and length of each pause in µs."""
     pauses = result.pauses
     horizon = result.summary.get("simulated_ps", 0)
     rows: dict[str, list[tuple[str, float, float]]] = {}
@@ -200,7 +201,12 @@ def paused_ports(result: Recorded) -> list[tuple[str, list[tuple[str, float, flo
     for node, peer, cause, start, end in zip(*columns, strict=True):
         span = ((horizon if end is None else end) - start) / _PS_PER_US
         rows.setdefault(f"{node} → {peer}", []).append((cause, start / _PS_PER_US, span))
-    return sorted(rows.items(), key=lambda row: (-sum(span for _, _, span in row[1]), row[0]))
+    return sorted(rows.items(), key=lambda row: (-paused_us(row[1]), row[0]))
+
+
+def paused_us(spans: Sequence[tuple[str, float, float]]) -> float:
+    """Returns the time in which at least one queue of a port was paused, from its pauses as in `paused_ports`."""
+    return covered((start, start + length) for _, start, length in spans)
 
 
 def subject(groups: Iterable[tuple[str, pa.Table]]) -> str:

@@ -106,7 +106,7 @@ def test_a_run_shows_the_parts_that_it_has(xoff_here: Command, scenario_file: Pa
     assert rows["PFC pauses"] == "0"
     assert "PFC frames" not in rows
     busy = dict(xoff.run(scenario, overrides={"switch.flow_control.pfc.xoff": "30KB"}).rows())
-    assert busy["PFC: paused"].endswith(" µs")
+    assert busy["PFC: paused"].endswith(" µs (summed over the network)")
 
 
 def _toml(value: dict[str, str]) -> str:

@@ -587,4 +587,4 @@ def test_size_buffer_prints_the_pools(xoff_here: Command, tmp_path: Path) -> Non
     assert '"BUFFER_POOL"' in shown
     assert "--memory: is needed" in xoff_here(*words, *given).stderr
     assert "less than the reserves" in xoff_here(*words, *given, "--memory", "1MB").stderr
-    assert "needs --headroom" in xoff_here(*words).stderr
+    assert "needs the headroom of a class" in xoff_here(*words).stderr

@@ -9,6 +9,7 @@ from typing import Any
 from xoff import formatting
 from xoff._core import InputError
 from xoff.results import Result
+from xoff.spans import covered
 
 
 def facts(result: Result, name: str) -> dict[str, Any]:
@@ -23,18 +24,24 @@ def facts(result: Result, name: str) -> dict[str, Any]:
     def here(table: str) -> list[dict[str, Any]]:
         return [row for row in result.table(table).to_pylist() if (row["node"], row["port"]) == (node, port)]
 
-    paused: dict[tuple[str, int], list[int]] = {}
+    paused: dict[tuple[str, int], list[tuple[int, int]]] = {}
     for row in here("pauses"):
         end = result.summary["simulated_ps"] if row["end_ps"] is None else row["end_ps"]
-        paused.setdefault((row["cause"], row["class"]), []).append(max(0, end - row["start_ps"]))
+        paused.setdefault((row["cause"], row["class"]), []).append((row["start_ps"], end))
     passing = [row for row in result.flows.to_pylist() if _passes(row, node, link["peer"])]
     keys = ("node", "port", "peer", "rate_bps", "delay_ps", "data_bytes", "control_bytes", "busy_ps", "utilisation")
     return {
         **{key: link[key] for key in keys},
         "queues": [{key: row[key] for key in row if key not in {"node", "port", "peer"}} for row in here("queues")],
         "pauses": [
-            {"cause": cause, "class": class_, "count": len(times), "ps": sum(times), "longest_ps": max(times)}
-            for (cause, class_), times in paused.items()
+            {
+                "cause": cause,
+                "class": class_,
+                "count": len(spans),
+                "ps": covered(spans),
+                "longest_ps": max(max(0, end - start) for start, end in spans),
+            }
+            for (cause, class_), spans in paused.items()
         ],
         "drops": len(here("drops")),
         "flows": [

@@ -27,6 +27,8 @@ class Tree:
     pauses: list[Pause] = field(default_factory=list)
     contributors: dict[int, int] = field(default_factory=dict)
     """Bytes that waited for the root's output at requests for pauses, summed over all requests, by flow."""
+    requests: int = 0
+    """The number of these requests."""
     lost: dict[int, int] = field(default_factory=dict)
     """Picoseconds of the completion time in which a flow was paused, by flow."""
     victims: dict[int, int] = field(default_factory=dict)
@@ -43,6 +45,11 @@ class Tree:
         return max((pause.depth for pause in self.pauses), default=0)
 
     @property
+    def waiting(self) -> dict[int, int]:
+        """Bytes that waited for the root's output at a request for a pause, on average, by flow."""
+        return {flow: round(size / self.requests) for flow, size in self.contributors.items()}
+
+    @property
     def lost_ps(self) -> int:
         """The lost time of all flows together."""
         return sum(self.lost.values())
@@ -55,7 +62,11 @@ class Tree:
             "ports": len(self.ports),
             "depth": self.depth,
             "start_ps": min(pause.start_ps for pause in self.pauses),
-            "contributors": [{"flow": flow, "bytes": size} for flow, size in _largest(self.contributors)],
+            "requests": self.requests,
+            "contributors": [
+                {"flow": flow, "bytes": size, "mean_bytes": self.waiting[flow]}
+                for flow, size in _largest(self.contributors)
+            ],
             "lost_ps": self.lost_ps,
             "victims": [{"flow": flow, "lost_ps": ps} for flow, ps in _largest(self.victims)],
         }
@@ -142,6 +153,7 @@ class Forest:
             if asked is None or (pause.root, id(asked)) in counted:
                 continue
             counted.add((pause.root, id(asked)))
+            tree.requests += 1
             for (port, _), flows in asked.bytes.items():
                 if port == pause.root.port:
                     for flow, size in flows.items():

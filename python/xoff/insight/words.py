@@ -79,7 +79,11 @@ def root_place(root: Root, forest: Forest) -> str:
 
 
 def flows(sizes: Mapping[int, int], unit: str) -> str:
-    """Returns flows with their shares of a sum: ``flow 3 (51.2 KB, 60 %), flow 7 (…) and 5 more``."""
+    """Returns flows with their shares of a sum: ``flow 3 (51.2 KB, 60 %), flow 7 (…) and 5 more``.
+
+    unit: ``bytes`` or ``ps``. Each value is of one flow, and may be a mean over moments, but not a sum over moments: a
+    reader would compare a sum with the flow's size.
+    """
     total = sum(sizes.values())
     ordered = sorted(sizes.items(), key=lambda pair: (-pair[1], pair[0]))
     text = formatting.size if unit == "bytes" else formatting.time
@@ -125,7 +129,13 @@ def headline(breakdown: Breakdown, forest: Forest) -> list[str]:
 
 def filled_by(tree: Tree) -> str:
     """Returns text on the flows that filled the root of pauses; empty if unknown."""
-    return f", filled by {flows(tree.contributors, 'bytes')}" if tree.contributors else ""
+    return f", filled by {_waiting(tree)}" if tree.contributors else ""
+
+
+def _waiting(tree: Tree) -> str:
+    """Returns the flows that waited for the root of pauses: the mean over the requests for a pause."""
+    mean = "" if tree.requests == 1 else f", on average over {tree.requests:,} requests for a pause"
+    return flows(tree.waiting, "bytes") + mean
 
 
 def rows(breakdown: Breakdown, forest: Forest, *, everything: bool = False) -> list[tuple[str, str, int]]:
@@ -164,12 +174,12 @@ def tree(one: Tree, forest: Forest) -> list[str]:
         f"  {several}{back}, between {formatting.time(start)} and {end}",
     ]
     if one.contributors:
-        lines.append(f"  filled by {flows(one.contributors, 'bytes')}")
+        lines.append(f"  filled by {_waiting(one)}")
     cost = (
-        f"  cost {formatting.time(one.lost_ps)} of completion times of {counted(len(one.lost), 'flow')}"
-        if one.lost
-        else ""
+        f"  cost {counted(len(one.lost), 'flow')} {formatting.time(one.lost_ps)} of completion time" if one.lost else ""
     )
+    if len(one.lost) > 1:
+        cost += f" together, {formatting.time(one.lost_ps / len(one.lost))} each on average"
     if one.victims:
         cost += f"; victims, with no packet for that port: {flows(one.victims, 'ps')}"
     lines.append(cost or "  cost no completion time")

@@ -125,7 +125,7 @@ def timeline(result: Result, top: int = 40) -> list[dict[str, Any]]:
     horizon = max(result.summary.get("simulated_ps") or 0, 1)
     rows = []
     for name, spans in plots.paused_ports(result)[:top]:
-        total = sum(length for _, _, length in spans)
+        total = plots.paused_us(spans)
         paths: dict[str, str] = {}
         for cause, start, length in _joined(spans, horizon / _PS_PER_US):
             left, width = (_digits(100 * value * _PS_PER_US / horizon) for value in (start, length))

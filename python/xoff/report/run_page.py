@@ -212,7 +212,7 @@ def _all_tables(result: Result) -> Iterator[Table]:
         yield table("Links, the busiest first", heads, used, note="Directions without traffic are left out.")
     if "pauses" in result.tables and result.pauses.num_rows:
         found = [
-            {"name": name, "pauses": len(spans), "paused_ps": sum(span for _, _, span in spans) * 1e6,
+            {"name": name, "pauses": len(spans), "paused_ps": plots.paused_us(spans) * 1e6,
              "longest_ps": max(span for _, _, span in spans) * 1e6}
             for name, spans in plots.paused_ports(result)
         ]  # fmt: skip
