@@ -15,6 +15,7 @@ import pytest
 import xoff
 from patience import PATIENCE_SECONDS, wait_until
 from small import TOML
+from stopping import PLACED, REPORTING, WRITING, go_on, stopped
 
 # Three million small flows, ten seconds: rows go to the disk from the first second on.
 _STREAMING = """
@@ -33,12 +34,11 @@ Start: TypeAlias = "Callable[..., subprocess.Popen[str]]"
 
 @pytest.fixture
 def start(tmp_path: Path) -> Iterator[Start]:
-    """Starts the command in a separate directory; ends remaining processes after the test."""
+    """Starts the command, which stops itself at a place; ends remaining processes after the test."""
     running: list[subprocess.Popen[str]] = []
 
-    def begin(*arguments: str) -> subprocess.Popen[str]:
-        words = [str(Path(sys.executable).with_name("xoff")), *arguments]
-        running.append(subprocess.Popen(words, cwd=tmp_path, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True))
+    def begin(place: str, *arguments: str) -> subprocess.Popen[str]:
+        running.append(stopped(tmp_path, place, *arguments))
         return running[-1]
 
     yield begin
@@ -47,20 +47,11 @@ def start(tmp_path: Path) -> Iterator[Start]:
         process.communicate()
 
 
-def _written(directory: Path) -> int:
-    return sum(file.stat().st_size for file in directory.rglob("*.parquet"))
-
-
-def _begun(tmp_path: Path) -> bool:
-    return any((tmp_path / "deep").glob(".result.partial-*"))
-
-
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
 def test_an_interrupted_run_keeps_what_is_complete(start: Start, tmp_path: Path, number: signal.Signals) -> None:
     (tmp_path / "long.toml").write_text(_STREAMING)
-    running = start("run", "long.toml", "--out", "deep/result")
-    wait_until(lambda: _begun(tmp_path) and _written(tmp_path) >= 100_000, running)
-    running.send_signal(number)
+    running = start(WRITING, "run", "long.toml", "--out", "deep/result")
+    go_on(running, number)
     out, messages = running.communicate(timeout=PATIENCE_SECONDS)
     assert running.returncode == 130
     assert out == ""
@@ -80,10 +71,8 @@ def test_an_interrupted_run_keeps_what_is_complete(start: Start, tmp_path: Path,
 def test_a_second_interrupt_and_one_before_the_run_leave_nothing(start: Start, tmp_path: Path) -> None:
     (tmp_path / "long.toml").write_text(_STREAMING)
     # Parent folders created for a missing result are not the user's, either.
-    running = start("run", "long.toml", "--out", "deep/result")
-    wait_until(lambda: _begun(tmp_path), running)
-    running.send_signal(signal.SIGINT)
-    running.send_signal(signal.SIGINT)
+    running = start(REPORTING, "run", "long.toml", "--out", "deep/result")
+    go_on(running, signal.SIGINT, signal.SIGTERM)
     running.communicate(timeout=PATIENCE_SECONDS)
     assert running.returncode == 130
     left = [path.name for path in tmp_path.rglob("*")]
@@ -95,9 +84,8 @@ def test_ctrl_c_keeps_an_older_result(start: Start, tmp_path: Path) -> None:
     (tmp_path / "small.toml").write_text(TOML)
     (tmp_path / "long.toml").write_text(_STREAMING)
     first = xoff.run(tmp_path / "small.toml", out=tmp_path / "result")
-    running = start("run", "long.toml", "--out", "result", "--force")
-    wait_until(lambda: any(tmp_path.glob(".result.partial-*")), running)
-    running.send_signal(signal.SIGINT)
+    running = start(PLACED, "run", "long.toml", "--out", "result", "--force")
+    go_on(running, signal.SIGINT)
     running.communicate(timeout=PATIENCE_SECONDS)
     assert running.returncode == 130
     assert xoff.load(tmp_path / "result").fingerprint == first.fingerprint
@@ -108,8 +96,8 @@ def test_ctrl_c_keeps_an_older_result(start: Start, tmp_path: Path) -> None:
 def test_what_a_killed_run_leaves_is_no_result(start: Start, tmp_path: Path) -> None:
     (tmp_path / "small.toml").write_text(TOML)
     (tmp_path / "long.toml").write_text(_STREAMING)
-    running = start("run", "long.toml", "--out", "result")
-    wait_until(lambda: _written(tmp_path) > 100_000, running)
+    running = start(WRITING, "run", "long.toml", "--out", "result")
+    assert list(tmp_path.glob(".result.partial-*/*.parquet"))
     running.kill()
     running.communicate(timeout=PATIENCE_SECONDS)
     assert not (tmp_path / "result").exists()
@@ -117,36 +105,17 @@ def test_what_a_killed_run_leaves_is_no_result(start: Start, tmp_path: Path) -> 
     with pytest.raises(xoff.InputError, match="not a result directory"):
         xoff.load(rest)
     # Leftovers block no later run.
-    assert start("run", "small.toml", "--out", "result").wait(timeout=PATIENCE_SECONDS) == 0
+    xoff.run(tmp_path / "small.toml", out=tmp_path / "result")
     assert xoff.load(tmp_path / "result").ok
 
 
 def test_ctrl_c_without_a_directory(start: Start, tmp_path: Path) -> None:
-    # A pipe has a reader once the command has started, however slowly; the command's later work is the run.
-    os.mkfifo(tmp_path / "long.toml")
-    running = start("run", "long.toml", "--json")
-    wait_until(lambda: _is_written(tmp_path / "long.toml", _STREAMING), running)
-    before = _cpu_seconds(running.pid)
-    wait_until(lambda: _cpu_seconds(running.pid) > before + 1, running)
-    running.send_signal(signal.SIGINT)
+    (tmp_path / "long.toml").write_text(_STREAMING)
+    running = start(REPORTING, "run", "long.toml", "--json")
+    go_on(running, signal.SIGINT)
     out, messages = running.communicate(timeout=PATIENCE_SECONDS)
     assert running.returncode == 130
     assert (out, messages) == ("", "xoff: interrupted\n")
-
-
-def _is_written(pipe: Path, text: str) -> bool:
-    try:
-        end = os.open(pipe, os.O_WRONLY | os.O_NONBLOCK)
-    except OSError:
-        return False
-    with os.fdopen(end, "w") as file:
-        file.write(text)
-    return True
-
-
-def _cpu_seconds(pid: int) -> float:
-    fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
-    return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
 
 
 def test_an_error_while_the_result_takes_its_place_keeps_the_older_one(

@@ -19,8 +19,9 @@ import pyarrow as pa
 import pytest
 
 import xoff
-from patience import PATIENCE_SECONDS, wait_until
+from patience import PATIENCE_SECONDS
 from small import Command
+from stopping import WRITING, stopped
 from xoff import InputError
 
 
@@ -306,12 +307,8 @@ def test_a_killed_run_keeps_what_was_there_and_its_left_overs_go(scenario: dict[
     """The next run into the same place removes the leftovers, but no files of a live run or of other programs."""
     xoff.run(scenario, out=tmp_path / "result")
     before = {file.name: file.read_bytes() for file in (tmp_path / "result").iterdir()}
-    (tmp_path / "long.json").write_text(json.dumps(scenario).replace("100KB", "4GB"))
-    words = [_PROGRAM, "run", "long.json", "--out", "result", "--force"]
-    with subprocess.Popen(
-        words, cwd=tmp_path, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, text=True
-    ) as process:
-        wait_until(lambda: any(tmp_path.glob(".result.partial-*/*")), process)
+    (tmp_path / "other.json").write_text(json.dumps(scenario))
+    with stopped(tmp_path, WRITING, "run", "other.json", "--out", "result", "--force") as process:
         (living,) = tmp_path.glob(".result.partial-*")
         (tmp_path / ".result.partial-of-mine").mkdir()
         xoff.run(scenario, seed=9, out=tmp_path / "result")
@@ -326,7 +323,7 @@ def test_a_killed_run_keeps_what_was_there_and_its_left_overs_go(scenario: dict[
     xoff.run(scenario, out=tmp_path / "result")
     assert sorted(path.name for path in tmp_path.iterdir()) == [
         ".result.partial-of-mine",
-        "long.json",
         "other",
+        "other.json",
         "result",
     ]

@@ -15,7 +15,6 @@ import threading
 from collections import Counter
 from collections.abc import Callable
 from concurrent.futures import ProcessPoolExecutor, ThreadPoolExecutor
-from functools import partial
 from multiprocessing import get_context
 from pathlib import Path
 from typing import Any
@@ -24,8 +23,9 @@ import pyarrow.parquet as pq
 import pytest
 
 import xoff
-from patience import PATIENCE_SECONDS, wait_until
+from patience import PATIENCE_SECONDS
 from small import TOML
+from stopping import PUBLISHED, go_on, stopped
 from xoff import running
 from xoff.study import Study, dataset
 from xoff.study.estimate import Estimate
@@ -59,8 +59,9 @@ def _runs(place: Path) -> set[str]:
     return Store(place / "out" / "runs").keys()
 
 
-def _enough(place: Path, runs: int) -> bool:
-    return len(_runs(place)) >= runs
+def _stopped(place: Path, runs: int, *more: str) -> subprocess.Popen[str]:
+    """Returns a study that has stopped itself after storing some runs."""
+    return stopped(place, PUBLISHED, "sweep", "study.toml", "--out", "out", *more, calls=runs)
 
 
 def _finish(place: Path, *more: str) -> dict[str, Any]:
@@ -92,8 +93,7 @@ def _whole(place: Path) -> None:
 def test_kill_9_again_and_again(place: Path) -> None:
     before: set[str] = set()
     for kills in range(4):
-        sweep = _start(place, "--workers", "2")
-        wait_until(partial(_enough, place, len(before) + 3 + kills), sweep)
+        sweep = _stopped(place, 3 + kills, "--workers", "2")
         sweep.kill()
         sweep.communicate()
         after = _runs(place)
@@ -108,9 +108,8 @@ def test_kill_9_again_and_again(place: Path) -> None:
 
 
 def test_ctrl_c_keeps_what_is_complete(place: Path) -> None:
-    sweep = _start(place, "--workers", "1")
-    wait_until(partial(_enough, place, 2), sweep)
-    sweep.send_signal(signal.SIGINT)
+    sweep = _stopped(place, 2, "--workers", "1")
+    go_on(sweep, signal.SIGINT)
     out, messages = sweep.communicate(timeout=PATIENCE_SECONDS)
     assert (sweep.returncode, out) == (130, "")
     complete = len(_runs(place))
@@ -123,14 +122,10 @@ def test_ctrl_c_keeps_what_is_complete(place: Path) -> None:
 
 
 def test_two_processes_share_a_store(place: Path) -> None:
-    # The first process stands still until the second has begun, in any scheduling order.
-    first = _start(place, "--json", "--workers", "1")
-    wait_until(partial(_enough, place, 3), first)
-    first.send_signal(signal.SIGSTOP)
-    before = len(_runs(place))
-    second = _start(place, "--json", "--workers", "1")
-    wait_until(partial(_enough, place, before + 3), second)
-    first.send_signal(signal.SIGCONT)
+    # The first process stands still until the second has done some runs, and the second until the first goes on.
+    first, second = (_stopped(place, 3, "--json", "--workers", "1") for _ in range(2))
+    for process in (first, second):
+        go_on(process)
     both = (first, second)
     found = [process.communicate(timeout=PATIENCE_SECONDS) for process in both]
     assert [process.returncode for process in both] == [0, 0], found

@@ -11,7 +11,7 @@ import shutil
 import signal
 import subprocess
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -22,6 +22,7 @@ import pytest
 import xoff
 from patience import PATIENCE_SECONDS
 from small import TOML, Command
+from stopping import PLACED, go_on, stopped
 from xoff import InputError, formatting, memory, plots, report
 from xoff.study import Study
 
@@ -346,33 +347,12 @@ def test_an_interrupt_while_modules_are_imported(tmp_path: Path) -> None:
     assert (done.returncode, done.stdout, done.stderr) == (130, "", "xoff: interrupted\n")
 
 
-@pytest.fixture
-def long_run(tmp_path: Path) -> Iterator[Callable[[], subprocess.Popen[str]]]:
-    """Starts a run of many seconds."""
-    (tmp_path / "long.toml").write_text(TOML.replace("100KB", "4GB"))
-    started: list[subprocess.Popen[str]] = []
-
-    def start() -> subprocess.Popen[str]:
-        words = [str(Path(sys.executable).with_name("xoff")), "run", "long.toml", "--out", "result"]
-        started.append(subprocess.Popen(words, cwd=tmp_path, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True))
-        return started[-1]
-
-    yield start
-    for process in started:
-        process.kill()
-        process.communicate()
-
-
 @pytest.mark.parametrize("number", [signal.SIGHUP, signal.SIGQUIT])
-def test_a_terminal_that_closes_leaves_nothing(
-    long_run: Callable[[], subprocess.Popen[str]], tmp_path: Path, number: signal.Signals
-) -> None:
-    from patience import wait_until
-
-    process = long_run()
-    wait_until(lambda: any(tmp_path.glob(".result.partial-*")), process)
-    process.send_signal(number)
-    _, messages = process.communicate(timeout=PATIENCE_SECONDS)
+def test_a_terminal_that_closes_leaves_nothing(tmp_path: Path, number: signal.Signals) -> None:
+    (tmp_path / "long.toml").write_text(TOML.replace("100KB", "4GB"))
+    with stopped(tmp_path, PLACED, "run", "long.toml", "--out", "result") as process:
+        go_on(process, number)
+        _, messages = process.communicate(timeout=PATIENCE_SECONDS)
     cut = "xoff: the run is cut; what was complete is in result.cut\n"
     assert process.returncode == 130
     assert messages.removeprefix(cut) == "xoff: interrupted\n"
