@@ -15,7 +15,7 @@ import pyarrow as pa
 import pytest
 
 import xoff
-from patience import wait_until
+from patience import PATIENCE_SECONDS, wait_until
 from small import Command
 from xoff import _core, running
 from xoff.functions import Functions, Hosts
@@ -527,7 +527,10 @@ def test_a_fork_that_leaves_a_module_ends_and_answers_nothing(place: Path) -> No
     # The module waits for the end of the fork, and a fork that answers requests waits for the next one.
     waits = "import os\nif (child := os.fork()):\n    os.waitpid(child, 0)\n"
     (place / "forking.py").write_text(waits + MODULE, "utf-8")
-    assert xoff.run(written(place, "forking:web"), allow_python=True, python_timeout=30).fingerprint == expected
+    assert (
+        xoff.run(written(place, "forking:web"), allow_python=True, python_timeout=PATIENCE_SECONDS).fingerprint
+        == expected
+    )
 
 
 def _is_alive(process: int) -> bool:

@@ -16,7 +16,7 @@ from typing import Any
 import pytest
 
 import xoff
-from patience import wait_until
+from patience import PATIENCE_SECONDS, wait_until
 from small import Command
 from xoff import _core, running
 from xoff.functions import Functions
@@ -494,7 +494,7 @@ def test_ctrl_c_ends_a_method(place: Path) -> None:
 
 def test_a_fork_that_leaves_a_method_ends_and_answers_nothing(place: Path) -> None:
     # The object of the fork has another window, so that the run of a fork that answers differs.
-    forked = xoff.run(written(place, python("Forks")), allow_python=True, python_timeout=30)
+    forked = xoff.run(written(place, python("Forks")), allow_python=True, python_timeout=PATIENCE_SECONDS)
     assert_equal(forked, xoff.run(written(place, python("Window")), allow_python=True))
 
 

@@ -16,7 +16,7 @@ from typing import Any
 import pytest
 
 import xoff
-from patience import PATIENCE_SECONDS
+from patience import PATIENCE_SECONDS, wait_until
 from small import TOML, Command
 from xoff.study import Study
 from xoff.study.cluster import connected
@@ -59,8 +59,7 @@ def test_a_worker_that_is_killed_costs_no_run(cluster: Any, place: Path) -> None
     killed: list[int] = []
 
     def kill() -> None:
-        while len(study.store.keys()) < 5:
-            time.sleep(0.01)
+        wait_until(lambda: len(study.store.keys()) >= 5)
         killed.append(len(study.store.keys()))
         os.kill(victim, signal.SIGKILL)
 
@@ -68,8 +67,10 @@ def test_a_worker_that_is_killed_costs_no_run(cluster: Any, place: Path) -> None
     assert os.getpid() not in before
     victim = min(before)
     thread = threading.Thread(target=kill, daemon=True)
-    thread.start()
     with connected(cluster.scheduler_address) as executor:
+        # The victim gets runs and ends none, so that it has some when it is killed.
+        os.kill(victim, signal.SIGSTOP)
+        thread.start()
         report = study.run(executor=executor)
     thread.join()
     # The worker died in the middle of the run, and another worker replaced it.
