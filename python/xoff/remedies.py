@@ -32,7 +32,10 @@ class ChangeError(InputError):
 
     def __init__(self, key: str, problem: str, *changes: Change) -> None:
         remedy = ", or ".join(change.sentence() for change in changes)
-        super().__init__(f"{key}: {problem}; {remedy}")
+        message = f"{problem}; {remedy}"
+        super().__init__(f"{key}: {message}")
+        first = [{"key": change.key, "value": change.value} for change in changes[:1]]
+        self.errors = [{"path": key, "message": message, **({"change": first[0]} if first else {})}]
         self.key = key
         """The option or key with the mistake."""
         self.changes = changes

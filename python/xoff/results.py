@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any, Self, cast
 
 import pyarrow as pa
 
-from xoff import _core, counts, formatting, locks, notebook, renames
+from xoff import _core, counts, formatting, high_water, locks, notebook, renames
 from xoff._core import InputError
 from xoff.claims import Claim
 from xoff.cost import cost_line
@@ -251,7 +251,7 @@ class Result:
                 *_active(summary),
             ]
         lines += [(count.title, count.text(value)) for count, value in counts.shown(summary)]
-        lines += _high_water(summary)
+        lines += high_water.rows(summary)
         lines.append(("drops", f"{summary.get('drops', 0):,}"))
         lines.append(("audits", audit_line(self.audits)))
         lines += [("warning", f"{one['path']}: {one['message']}") for one in summary.get("warnings", ())]
@@ -660,26 +660,6 @@ def _holds_a_result(directory: Path) -> bool:
     if EXPLAINED in names and (kept.is_symlink() or not kept.is_dir() or not _holds_a_result(kept)):
         return False
     return not names or ({"scenario.json", "summary.json"} <= names and not others)
-
-
-_HIGH_WATER = {
-    "ingress": "ingress high-water mark",
-    "headroom": "most above XOFF",
-    "pool": "most of a pool",
-    "queue": "longest queue",
-}
-
-
-def _high_water(summary: Mapping[str, Any]) -> list[tuple[str, str]]:
-    """Returns the high-water marks as lines to print; marks of zero are left out."""
-    marks: Mapping[str, Any] = summary.get("high_water") or {}
-    lines = []
-    for kind, title in _HIGH_WATER.items():
-        mark = marks.get(kind) or {}
-        if mark.get("bytes"):
-            of = f" of {formatting.size(limit)}" if (limit := mark.get("threshold_bytes")) is not None else ""
-            lines.append((title, f"{formatting.size(mark['bytes'])}{of}, {mark.get('place')}"))
-    return lines
 
 
 def _ratio(value: float | None) -> str:

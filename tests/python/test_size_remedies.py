@@ -59,7 +59,10 @@ def test_each_proposed_change_removes_the_error(
     error = error_of(FAILING[case])
     assert isinstance(error, ChangeError)
     assert str(error).startswith(f"{error.key}: ")
-    assert error.changes
+    # Errors of scenarios have the same keys.
+    (problem,) = error.errors
+    assert f"{problem['path']}: {problem['message']}" == str(error)
+    assert problem["change"] == {"key": error.changes[0].key, "value": error.changes[0].value}
     for change in error.changes:
         assert change.sentence() in str(error)
         if change.value == "FILE":
