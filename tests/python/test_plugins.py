@@ -89,6 +89,13 @@ def test_a_wrong_folder_gets_one_message(here: Path, command: list[str], words: 
     assert not (here / "x").exists()
 
 
+def test_a_pipe_as_manifest_is_refused(here: Path) -> None:
+    (here / "mine").mkdir()
+    os.mkfifo(here / "mine" / "Cargo.toml")
+    done = _xoff("plugins", "build", "mine", cwd=here, environment={})
+    assert (done.returncode, "Cargo.toml: cannot be read" in done.stderr) == (2, True)
+
+
 def test_without_plug_ins_nothing_is_listed_and_a_key_gets_the_remedy(here: Path) -> None:
     assert plugins.installed() == []
     assert not building.remove()

@@ -23,6 +23,7 @@ from typing import Any
 
 from xoff import formatting, locks, own_core
 from xoff._core import InputError
+from xoff.safe_read import read_bytes
 from xoff.version import __version__
 
 _CRATES = ("units", "engine", "models", "scenario", "python")
@@ -66,11 +67,12 @@ def _package(folder: Path) -> Package:
     file = folder / "Cargo.toml"
     shown = formatting.shown(str(file))
     try:
-        document = tomllib.loads(file.read_text("utf-8"))
+        # Opening a pipe would wait for ever.
+        document = tomllib.loads(read_bytes(file).decode("utf-8"))
     except FileNotFoundError:
         remedy = "`xoff new plugin NAME` writes one"
         raise InputError(f"plugins: {formatting.shown(str(folder))} has no Cargo.toml; {remedy}") from None
-    except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
+    except (OSError, ValueError) as error:
         raise InputError(f"{shown}: cannot be read: {error}") from None
     package, needs = document.get("package"), document.get("dependencies")
     name, version = (package.get(key) if isinstance(package, dict) else None for key in ("name", "version"))

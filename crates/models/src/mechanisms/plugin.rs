@@ -65,7 +65,8 @@ struct Noted<M> {
 
 impl<M: State> State for Noted<M> {
     fn walk(&mut self, walk: &mut StateVisitor<'_>) {
-        self.mechanism.walk(walk);
+        let Self { part: _, mechanism } = self;
+        mechanism.walk(walk);
     }
 }
 

@@ -5,7 +5,7 @@ use xoff_models::endpoint::Sent;
 use xoff_models::node::Node;
 use xoff_units::Moment;
 
-use super::Collector;
+use crate::folding::unfold::Unfold;
 
 /// A flow that has not arrived whole.
 #[derive(Debug, Clone, Copy)]
@@ -18,20 +18,11 @@ pub(super) struct Partial {
     pub is_active: bool,
 }
 
-impl Collector {
-    /// Returns the arrived part of a flow at the end of the run. In a folded run the record is of a simulated source.
-    pub(super) fn partial(
-        &self,
-        cp: &Checkpoint<'_, Node>,
-        end: Moment,
-        s: &Sent,
-        is_active: bool,
-    ) -> Partial {
-        let (flow, dst) = self.unfold.arrival_of(s.flow, s.dst);
-        let packets = cp.node(dst).endpoint.as_ref().map_or(0, |endpoint| endpoint.arrived_in_order(flow));
-        let delivered = u64::from(packets).saturating_mul(self.payload).min(s.size);
-        Partial { delivered, end, is_active }
-    }
+/// Returns the payload of a flow that arrived in order. In a folded run the record is of a simulated source.
+pub(super) fn delivered(unfold: &Unfold, cp: &Checkpoint<'_, Node>, s: &Sent, payload: u64) -> u64 {
+    let (flow, dst) = unfold.arrival_of(s.flow, s.dst);
+    let packets = cp.node(dst).endpoint.as_ref().map_or(0, |endpoint| endpoint.arrived_in_order(flow));
+    u64::from(packets).saturating_mul(payload).min(s.size)
 }
 
 /// Returns the goodput of a payload over a time in picoseconds, in bits per second, rounded down; none without time.

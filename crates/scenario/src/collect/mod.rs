@@ -29,6 +29,7 @@ use xoff_models::packet::Packet;
 use xoff_models::queueing::port::Port;
 use xoff_models::record::Drop;
 use xoff_models::routing::Map;
+use xoff_models::symmetry::View;
 use xoff_models::workload::AllFlows;
 use xoff_units::{Duration, Moment, index, number};
 
@@ -429,13 +430,9 @@ impl Collector {
                     slowdown,
                 },
             );
-            let times = index(self.ends.times() as u32);
-            self.fct_acked.extend(
-                acked
-                    .filter(|_| !plan.is_warm(workload))
-                    .into_iter()
-                    .flat_map(|acked| repeat_n(acked, times)),
-            );
+            let acked = acked.filter(|_| !plan.is_warm(workload));
+            self.fct_acked
+                .extend(acked.into_iter().flat_map(|acked| repeat_n(acked, self.ends.times() as usize)));
         }
         self.retransmitted += s.retransmitted * self.ends.times();
         // A connection that stays open waits for its next message.
@@ -544,8 +541,8 @@ impl Collector {
     /// Adds rows of unfinished flows, of ports and of queues, and returns the remaining tables.
     pub fn finish(&mut self, cp: &Checkpoint<'_, Node>, plan: &AllFlows, now: Moment) -> Vec<Table> {
         for s in self.ends.unsettled() {
-            let partial = self.partial(cp, now, &s, false);
-            self.add_flow(plan, &s, Some(partial));
+            let delivered = active::delivered(&self.unfold, cp, &s, self.payload);
+            self.add_flow(plan, &s, Some(Partial { delivered, end: now, is_active: false }));
         }
         self.censor(cp, now);
         let mut open = Vec::new();
@@ -556,15 +553,7 @@ impl Collector {
         let unfold = self.unfold.clone();
         for view in unfold.views() {
             let (id, node) = (view.node, cp.node(view.of));
-            if self.keeps_flows || view.node == view.of {
-                let unfinished = node.endpoint.as_ref().map_or_else(Vec::new, |e| e.unfinished(now));
-                let image = |s: &Sent| (unfold.sent(view, s), self.partial(cp, now, s, true));
-                let mut unfinished: Vec<(Sent, Partial)> = unfinished.iter().map(image).collect();
-                unfinished.sort_by_key(|(s, _)| s.flow);
-                for (s, partial) in &unfinished {
-                    self.add_flow(plan, s, Some(*partial));
-                }
-            }
+            self.add_active(cp, plan, now, view);
             let mut paused = node.paused.clone();
             open.extend(unfold.pauses(view, &node.open_pauses));
             for p in &node.open_pauses {
@@ -623,6 +612,23 @@ impl Collector {
         self.rows.delays.append(&mut self.delays.rows);
         self.rows.contributions.append(&mut self.delays.contributions);
         self.rows.tables(&self.names)
+    }
+
+    /// Adds the flows that a node sends at the end.
+    fn add_active(&mut self, cp: &Checkpoint<'_, Node>, plan: &AllFlows, now: Moment, view: &View) {
+        let Some(endpoint) = &cp.node(view.of).endpoint else { return };
+        if !self.keeps_flows && view.node != view.of {
+            return;
+        }
+        let image = |s: &Sent| {
+            let delivered = active::delivered(&self.unfold, cp, s, self.payload);
+            (self.unfold.sent(view, s), Partial { delivered, end: now, is_active: true })
+        };
+        let mut unfinished: Vec<(Sent, Partial)> = endpoint.unfinished(now).iter().map(image).collect();
+        unfinished.sort_by_key(|(s, _)| s.flow);
+        for (s, partial) in &unfinished {
+            self.add_flow(plan, s, Some(*partial));
+        }
     }
 
     /// Adds the faults with their losses.
