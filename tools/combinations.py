@@ -105,6 +105,8 @@ def _of_any(message: str, one: str, other: str) -> str:
         return reason.partition("; ")[2].capitalize() + "."
     if key.startswith(other):
         one, other = other, one
+    # Without one of the two the reason is gone.
+    reason = re.sub(rf"; remove ({re.escape(one)}|{re.escape(other)})$", "; remove one of the two", reason)
     for part, name in ((one, "it"), (other, "the other")):
         key = part.rpartition(".")[2]
         if key not in _WORDS:

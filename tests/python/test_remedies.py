@@ -16,6 +16,7 @@ Document = dict[str, Any]
 LINK = {"rate": "100Gbps", "delay": "1us"}
 RETRY = {"network": {"star": {"hosts": 4, "link": LINK}, "link_retry": {}}}
 QUEUES = {"queues": [{"type": "dwrr", "weight": 1}, {"type": "strict"}]}
+SFC = {"threshold": "10KB", "pause": "1us"}
 CASES: dict[str, Document] = {
     "turns by bytes at inputs": {"switch": {"queueing": "iq", "scheduler": {"drr": "2KB"}}},
     "two ways to say strict": {"switch": {"classes": 2, "strict_priority_classes": 1, "scheduler": QUEUES}},
@@ -23,6 +24,12 @@ CASES: dict[str, Document] = {
     "ACKs in classes at inputs": {"switch": {"queueing": "iq"}, "host": {"acks": "data"}},
     "isolation at inputs": {"switch": {"queueing": "iq", "classes": 2, "flow_control": {"congestion_isolation": {}}}},
     "spraying at inputs": {"switch": {"queueing": "iq", "routing": {"spray": {}}}},
+    "trimming beside pauses": {"switch": {"trimming": {"limit": "20KB"}, "flow_control": {"pfc": {}}}},
+    "two lossless parts": {"switch": {"flow_control": {"pfc": {}, "credits": {}}}},
+    "pauses of hosts without pauses": {"switch": {"flow_control": {"sfc": {**SFC, "mode": "proxy"}}}},
+    "queues of its own and classes": {"switch": {"classes": 2, "flow_control": {"bfc": {}}}},
+    "credit without retransmission by it": {"host": {"congestion_control": {"rccc": {}}}},
+    "an option of another mode": {"switch": {"flow_control": {"sfc": {**SFC, "fallback": "shortest"}}}},
     "trimming without retransmission": {"switch": {"trimming": {"limit": "20KB"}}, "host": {"transport": {"raw": {}}}},
     "two halves of hosts": {"host": {"transport": {"ndp": {}}, "congestion_control": {"dcqcn": {}}}},
     "retry and cut-through": {**RETRY, "switch": {"cut_through": {}}},

@@ -43,7 +43,7 @@ def test_a_size_for_a_buffer_says_whose_it_is() -> None:
 
 
 def test_trimming_beside_pfc_says_what_to_leave_out() -> None:
-    with pytest.raises(InputError, match=r"^switch\.trimming: mutually exclusive with pfc.*remove one of the two"):
+    with pytest.raises(InputError, match=r"^switch\.trimming: mutually exclusive with pfc.*remove switch\.trimming"):
         xoff.check(_FABRIC, overrides={"switch.trimming.limit": "64KB"})
 
 

@@ -99,7 +99,7 @@ PROXY = {"sfc": {"threshold": "50KB", "pause": "10us", "mode": "proxy"}}
         (NDC, {"classes": 2, "flow_control": {**PFC, **ISOLATION}}, {}, "congestion_isolation"),
         (NDC, {"flow_control": {**PFC, **PROXY}}, {}, "sfc.mode"),
         (NDC, {"flow_control": {"portfc": {"xon": "10MB"}}}, {}, "portfc.xon"),
-        (NDC, {"queueing": "voq", "flow_control": {"portfc": {}}}, {}, "portfc.xoff"),
+        (NDC, {"queueing": "voq", "flow_control": {"portfc": {}}}, {}, "switch.flow_control.portfc"),
         (star(), {"buffer": SHARED, "flow_control": {"pfc": {"accounting": "egress"}}}, {}, "pfc.xoff"),
         (
             star(),

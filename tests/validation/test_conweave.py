@@ -184,7 +184,7 @@ def test_what_makes_no_sense_is_refused(key: str, value: object, said: str) -> N
 @pytest.mark.parametrize(
     ("switch", "said"),
     [
-        ({"queueing": "voq"}, "set switch.queueing to oq"),
+        ({"queueing": "voq"}, "set switch.queueing = "),
         ({"telemetry": {}}, "writes onto packets, as does"),
         ({"flow_control": {"bfc": {}}}, "chooses queues for packets, as does"),
         ({"flow_control": {"pfc": {"xoff": "50KB", "accounting": "egress"}}}, "pfc.accounting"),

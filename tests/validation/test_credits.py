@@ -330,7 +330,7 @@ def test_waiting_for_credits_is_a_pause_by_the_node_that_has_no_room() -> None:
         ({"refresh_interval": "1ns"}, {}, "credits.refresh_interval: 1ns is out of range"),
         ({}, {"flow_control": {"pfc": {}}}, "credits: mutually exclusive with pfc"),
         ({}, {"flow_control": {"bfc": {}}}, "bfc: mutually exclusive with credits"),
-        ({}, {"flow_control": {"portfc": {}}}, "PortFC and credits are mutually exclusive"),
+        ({}, {"flow_control": {"portfc": {}}}, "portfc: mutually exclusive with credits"),
         ({}, {"trimming": {"limit": "20KB"}}, "trimming: mutually exclusive with credits"),
         (
             {},

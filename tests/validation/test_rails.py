@@ -178,7 +178,7 @@ def test_a_flow_goes_on_although_a_fault_took_the_message_that_a_slot_is_free(li
     [
         ("0B", {}, "1048 B"),
         ("4GiB", {}, "below 4GiB"),
-        ("1MB", None, "give switch.flow_control.pfc"),
+        ("1MB", None, "set switch.flow_control.pfc = "),
         ("1MB", {"relays": "native"}, "remove switch.flow_control.pfc.relays"),
     ],
 )

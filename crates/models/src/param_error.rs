@@ -15,7 +15,8 @@ const SEPARATOR: char = '\u{1e}';
 /// what the sentence says.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Change {
-    /// The key: a whole path, or a path within the workload of the error if it begins with a dot.
+    /// The key: a whole path, a path within the workload of the error if it begins with a dot, or empty for the key of the
+    /// error.
     pub key: String,
     /// The new value; null removes the key.
     pub value: Value,
@@ -47,6 +48,11 @@ impl Change {
         });
         (problem, change)
     }
+}
+
+/// Returns a message with a problem that is gone when the key of the error is removed.
+pub fn remove(problem: impl fmt::Display) -> String {
+    Change::remove("").after(problem)
 }
 
 impl fmt::Display for Change {

@@ -25,6 +25,7 @@ impl InputError {
                 let workload = path.split_inclusive(']').next().unwrap_or_default();
                 Change { key: format!("{workload}.{key}"), ..change }
             }
+            None if change.key.is_empty() => Change { key: path.clone(), ..change },
             None => change,
         };
         let change = change.map(|change| Box::new(within(change)));

@@ -93,6 +93,9 @@ fn from_value(mut value: serde_json::Value, overrides: &[(String, String)]) -> R
     read(value).map_err(|mut wrong| {
         for error in &mut wrong.0 {
             error.path = path_before(&error.path, &elements);
+            if let Some(change) = &mut error.change {
+                change.key = path_before(&change.key, &elements);
+            }
         }
         wrong
     })

@@ -147,6 +147,8 @@ fn of_function(mut error: InputError, functions: &[(usize, String)]) -> InputErr
         if let Some((own, called)) = ROWS.iter().find(|(own, _)| key.starts_with(own)) {
             error.path = format!("{at}{called}{}", &key[own.len()..]);
             error.message = format!("{} (returned by `{function}`)", error.message);
+            // A change of the scenario does not change what a function returns.
+            error.change = None;
             break;
         }
     }

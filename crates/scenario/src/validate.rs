@@ -8,7 +8,7 @@ use xoff_models::fault::{Fault, Queued};
 use xoff_models::mechanism::Properties;
 use xoff_models::mechanisms::at;
 use xoff_models::node::Acks;
-use xoff_models::param_error::Change;
+use xoff_models::param_error::{Change, remove};
 use xoff_models::queueing::buffer;
 use xoff_models::routing::FirstHop;
 use xoff_models::routing::ate::Volume;
@@ -301,7 +301,7 @@ fn of_classes(s: &Scenario, change: &Override, path: &str) -> Result<(), InputEr
     let mechanisms = s.switch.mechanisms();
     let changes = |part: &Properties| part.assigns_queues || part.interface_queues > 1;
     if let Some(other) = mechanisms.parts().iter().find(|part| changes(&part.properties())) {
-        let why = format!("{} chooses classes or queues of packets; remove one of the two", other.path());
+        let why = remove(format!("{} chooses classes or queues of packets", other.path()));
         return wrong("classes", why);
     }
     Ok(())
@@ -329,7 +329,9 @@ fn relay(s: &Scenario) -> Result<(), InputError> {
         );
     }
     match &s.switch.flow_control.pfc {
-        None => wrong("host.relay.per_flow", "needs PFC; give switch.flow_control.pfc".into()),
+        None => {
+            wrong("host.relay.per_flow", Change::set("switch.flow_control.pfc", json!({})).after("needs PFC"))
+        }
         Some(pfc) if pfc.relays.is_some() => wrong(
             "host.relay.per_flow",
             Change::remove("switch.flow_control.pfc.relays")

@@ -405,7 +405,12 @@ fn parts_that_tag_packets_stand_beside_one_another_while_bits_are_left() {
     assert!(outcome.summary.counts["reps"]["recycled"] > 0);
     // BFC needs all bits.
     let error = from_toml(&format!("{SPRAYED}switch.flow_control.bfc = {{}}"), &[]).unwrap_err().to_string();
-    assert!(error.contains("plugins.stamped: tags packets, as does bfc; remove one of the two"), "{error}");
+    assert!(
+        error.contains(
+            "plugins.stamped: tags packets, as does bfc; remove host.congestion_control.plugins.stamped"
+        ),
+        "{error}"
+    );
 }
 
 #[test]

@@ -18,7 +18,7 @@ use super::contract::{Control, Echo, Form as Cnp, Hosts, Line, NewFlow, Notice, 
 use super::limiter::{Law, Limiter};
 use crate::frames::Kind;
 use crate::packet::Packet;
-use crate::param_error::ParamError;
+use crate::param_error::{ParamError, remove};
 
 /// Named parameter sets. `docs/models/dcqcn.md` has the values.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
@@ -380,8 +380,8 @@ impl Control for Dcqcn {
             return Err(("window", "must be above zero".into()));
         }
         if params.window.is_some() && !hosts.acknowledges {
-            let why = "a window needs acknowledgements, and host.transport.raw sends none; remove it";
-            return Err(("window", why.into()));
+            let why = "a window needs acknowledgements, and host.transport.raw sends none";
+            return Err(("window", remove(why)));
         }
         Ok(())
     }

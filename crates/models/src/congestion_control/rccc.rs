@@ -17,7 +17,8 @@ use xoff_units::{Bytes, Duration};
 
 use super::contract::{Control, Count, Hosts, Line, NewFlow, Sent};
 use crate::packet::Packet;
-use crate::param_error::ParamError;
+use serde_json::json;
+use crate::param_error::{Change, ParamError};
 use crate::pulls::{Adaption, Demand, GRANTED, LAPSED, PULLS, REQUESTS, Rules, SLOW, SPENT, Targets};
 
 /// `host.congestion_control.rccc`
@@ -159,8 +160,8 @@ impl Control for Rccc {
         }
         hosts.must_answer("no acknowledgement")?;
         if !hosts.holds_lost {
-            let why = "RCCC needs a transport whose retransmissions use credit; use host.transport.selective";
-            return Err(("", why.into()));
+            let why = "RCCC needs a transport whose retransmissions use credit";
+            return Err(("", Change::set("host.transport", json!({ "selective": {} })).after(why)));
         }
         Ok(())
     }

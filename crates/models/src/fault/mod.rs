@@ -16,7 +16,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use xoff_units::{Duration, Moment, Propagation, Rate};
 
-use crate::param_error::ParamError;
+use crate::param_error::{ParamError, remove};
 use schedule::Time;
 
 /// State of a failed link or node.
@@ -175,8 +175,7 @@ impl Fault {
                 if self.duration.is_some() {
                     return Err((
                         "duration",
-                        "not allowed with time_to_repair, which draws each duration; remove one of them"
-                            .into(),
+                        remove("not allowed with time_to_repair, which draws each duration"),
                     ));
                 }
                 between.validate().map_err(|why| ("time_between_failures", why))?;

@@ -28,7 +28,7 @@ use crate::mechanism::{
     Watches,
 };
 use crate::packet::Packet;
-use crate::param_error::ParamError;
+use crate::param_error::{Change, ParamError, remove};
 use crate::queueing::port::{Purpose, QueueSpec};
 use crate::streams::Keys;
 
@@ -247,13 +247,13 @@ impl Install for Bfc {
             }
         }
         if let Some(lossless) = context.other(|o| o.is_lossless) {
-            return Err(("", format!("mutually exclusive with {lossless}; remove one of the two")));
+            return Err(("", remove(format!("mutually exclusive with {lossless}"))));
         }
         if context.classes > 1 {
-            return Err(("", "BFC has its own queues and one class; set switch.classes to 1".into()));
+            return Err(("", Change::set("switch.classes", 1).after("BFC has its own queues and one class")));
         }
         if context.queueing != Queueing::Oq {
-            return Err(("", "BFC needs output queues; set switch.queueing to oq".into()));
+            return Err(("", Change::set("switch.queueing", "oq").after("BFC needs output queues")));
         }
         Ok(())
     }

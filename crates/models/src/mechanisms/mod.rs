@@ -25,7 +25,7 @@ use crate::mechanism::{
     Properties, QueueAt, Site, ValidationContext, Verdict, Watches,
 };
 use crate::packet::Packet;
-use crate::param_error::ParamError;
+use crate::param_error::{ParamError, remove};
 use crate::pause_response::Response;
 use crate::plugin_parts::{Entry, Given as GivenOf, Params, PartKind, Registry};
 use crate::queueing::buffer::{self, Accounting};
@@ -467,20 +467,17 @@ impl Tables {
         for (does, what) in EXCLUSIVE {
             let mut owners = parts.iter().filter(|p| does(&p.properties()));
             if let (Some(first), Some(second)) = (owners.next(), owners.next()) {
-                return Err((
-                    second.path().into(),
-                    format!("{what}, as does {}; remove one of the two", first.name()),
-                ));
+                return Err((second.path().into(), remove(format!("{what}, as does {}", first.name()))));
             }
         }
         self.validate_tags(&parts)?;
         if let (Some(routes), Some(foretells)) =
             (parts.iter().find(|p| p.properties().routes), all.iter().find(|o| o.properties.foretells_routes))
         {
-            let why = format!(
-                "not allowed with {}, which relies on the ports chosen by ECMP; remove one of the two",
+            let why = remove(format!(
+                "not allowed with {}, which relies on the ports chosen by ECMP",
                 foretells.name
-            );
+            ));
             return Err((routes.path().into(), why));
         }
         Ok(())
@@ -497,7 +494,7 @@ impl Tables {
         if let (true, Some(first), Some(second)) =
             (has_record || !has_room, writers.next(), writers.next_back())
         {
-            let why = format!("writes onto packets, as does {}; remove one of the two", first.name());
+            let why = remove(format!("writes onto packets, as does {}", first.name()));
             return Err((second.path().into(), why));
         }
         Ok(())

@@ -24,7 +24,7 @@ use crate::mechanism::{
     ValidationContext, Verdict, Watches,
 };
 use crate::packet::Packet;
-use crate::param_error::ParamError;
+use crate::param_error::{Change, ParamError, remove};
 use crate::queueing::port::{Purpose, QueueSpec};
 use crate::relay::Scheduler;
 use crate::routing::Map;
@@ -361,16 +361,13 @@ impl Install for PortFc {
 
     fn validate(params: &Params, context: &ValidationContext<'_>) -> Result<(), ParamError> {
         if let Some(lossless) = context.other(|o| o.is_lossless) {
-            return Err((
-                "xoff",
-                format!("PortFC and {lossless} are mutually exclusive; remove one of the two"),
-            ));
+            return Err(("", remove(format!("mutually exclusive with {lossless}"))));
         }
         if context.classes > 1 {
-            return Err(("xoff", "PortFC has its own queues and one class; set switch.classes to 1".into()));
+            return Err(("", Change::set("switch.classes", 1).after("PortFC has its own queues and one class")));
         }
         if context.queueing != Queueing::Oq {
-            return Err(("xoff", "PortFC needs output queues; set switch.queueing to oq".into()));
+            return Err(("", Change::set("switch.queueing", "oq").after("PortFC needs output queues")));
         }
         for (key, off, on) in [
             ("xon", params.xoff, params.xon),

@@ -20,7 +20,7 @@ use crate::effects::{Effect, Effects};
 use crate::frames::Kind;
 use crate::mechanism::{Admit, Hooks, Install, Place, Properties, Site, ValidationContext, Watches};
 use crate::packet::Packet;
-use crate::param_error::{Change, ParamError};
+use crate::param_error::{Change, ParamError, remove};
 use crate::queueing::buffer;
 use crate::routing::Sources;
 
@@ -123,9 +123,7 @@ impl Install for Trimming {
         if let Some(lossless) = context.other(|o| o.is_lossless) {
             return Err((
                 "",
-                format!(
-                    "mutually exclusive with {lossless}, which pauses neighbours before the limit; remove one of the two"
-                ),
+                remove(format!("mutually exclusive with {lossless}, which pauses neighbours before the limit")),
             ));
         }
         if context.queueing == Queueing::Iq {

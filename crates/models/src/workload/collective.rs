@@ -14,7 +14,7 @@ use super::{Connections, Host, Library, Made, Making, Over, Placement, Problem, 
 use crate::job::collective::{Algorithm, Collective, Operation};
 use crate::job::{self, Builder, Shared, What, Work};
 use crate::nccl::Protocol;
-use crate::param_error::ParamError;
+use crate::param_error::{ParamError, remove};
 use crate::topology::Reach;
 
 /// `workload[…].collective`
@@ -115,7 +115,7 @@ impl Params {
     /// Makes a job of one operation of NCCL.
     fn by_nccl(&self, making: &mut Making<'_>, key: &str) -> Result<(), Problem> {
         if making.workload.connections == Connections::PerMessage {
-            let why = "NCCL has persistent connections; remove it".into();
+            let why = remove("NCCL has persistent connections");
             return Err((format!("{}.connections", making.at()), why));
         }
         let ranks = making.ranks(Library::Nccl, None, self.hosts.as_ref(), Placement::Linear, key)?;

@@ -3,6 +3,7 @@
 //! Textbook algorithms take every host as a rank. NCCL takes every GPU of `network.servers` as a rank.
 //! Source: `docs/models/nccl.md`.
 
+use crate::param_error::remove;
 use std::collections::HashSet;
 
 use xoff_units::{Duration, Rate, index, number};
@@ -90,10 +91,7 @@ impl Making<'_> {
             ));
         }
         if hosts.is_some() && placement != Placement::Linear {
-            return Err((
-                format!("{key}.placement"),
-                "not allowed with hosts, whose order decides; remove one of the two".into(),
-            ));
+            return Err((format!("{key}.placement"), remove("not allowed with hosts, whose order decides")));
         }
         match placement {
             Placement::Linear => {}

@@ -16,6 +16,7 @@ mod row;
 pub mod sizes;
 mod warm_start;
 
+use crate::param_error::remove;
 use schemars::JsonSchema;
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
@@ -193,14 +194,14 @@ impl Workload {
             ("connections_per_channel", self.connections_per_channel.is_some()),
         ] {
             if is_given && !kind.has_messages() {
-                let why = format!("`{name}` has no messages to share a connection; remove it");
+                let why = remove(format!("`{name}` has no messages to share a connection"));
                 return Err((format!("{at}.{key}"), why));
             }
         }
         match self.connections_per_channel {
             Some(_) if self.connections == Some(Connections::PerMessage) => Err((
                 format!("{at}.connections_per_channel"),
-                "not allowed with `per_message`, which gives each message a connection; remove it".into(),
+                remove("not allowed with `per_message`, which gives each message a connection"),
             )),
             Some(spread) if !(1..=64).contains(&spread) => Err((
                 format!("{at}.connections_per_channel"),

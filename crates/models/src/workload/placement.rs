@@ -1,5 +1,6 @@
 //! Placement: the hosts of a job's ranks.
 
+use crate::param_error::remove;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use xoff_units::index;
@@ -39,10 +40,7 @@ impl Making<'_> {
             ));
         }
         if hosts.is_some() && placement != Placement::Linear {
-            return Err((
-                format!("{key}.placement"),
-                "not allowed with hosts, whose order decides; remove one of the two".into(),
-            ));
+            return Err((format!("{key}.placement"), remove("not allowed with hosts, whose order decides")));
         }
         match placement {
             Placement::Linear => {}

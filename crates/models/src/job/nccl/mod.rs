@@ -21,7 +21,7 @@ use super::experts::{Copies, Experts};
 use super::messages::Messages;
 use super::piece::{Costs, Piece, Way};
 use crate::nccl::{Algorithm, Choice, Chunks, Operation, Protocol, SLOTS, Servers, Step, Tuning};
-use crate::param_error::{Change, ParamError};
+use crate::param_error::{Change, ParamError, remove};
 use crate::topology;
 
 /// Values that a scenario may give in the place of those of NCCL.
@@ -171,7 +171,7 @@ impl Communicators {
             }
         };
         if collective.group.is_some() {
-            return Err(("group", "of library = \"textbook\"; remove it".into()));
+            return Err(("group", remove("of library = \"textbook\"")));
         }
         if collective.channels > 64 {
             return Err((
@@ -398,7 +398,7 @@ fn of_pairs(
     options: &Options,
 ) -> Result<Plan, (&'static str, String)> {
     if let Some(algorithm) = options.algorithm {
-        let why = format!("{} has no algorithm `{}`; remove it", operation.name(), algorithm.name());
+        let why = remove(format!("{} has no algorithm `{}`", operation.name(), algorithm.name()));
         return Err(("algorithm", why));
     }
     if options.protocol.is_some_and(|protocol| protocol != Protocol::Simple) {

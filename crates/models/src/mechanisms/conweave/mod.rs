@@ -32,7 +32,7 @@ use crate::effects::Effects;
 use crate::frames::Kind;
 use crate::mechanism::{Hooks, Install, Properties, Site, ValidationContext, Verdict, Watches};
 use crate::packet::Packet;
-use crate::param_error::ParamError;
+use crate::param_error::{Change, ParamError};
 
 /// The parts of a switch with hosts.
 #[derive(Debug, Clone)]
@@ -106,7 +106,7 @@ impl Install for ConWeave {
         if context.queueing != Queueing::Oq {
             return Err((
                 "",
-                "ConWeave needs one queue for each class and output; set switch.queueing to oq".into(),
+                Change::set("switch.queueing", "oq").after("ConWeave needs one queue for each class and output"),
             ));
         }
         Ok(())

@@ -27,7 +27,7 @@ use crate::mechanism::{
     Watches,
 };
 use crate::packet::Packet;
-use crate::param_error::ParamError;
+use crate::param_error::{ParamError, remove};
 use crate::queueing::buffer::{self, Accounting};
 use crate::queueing::port::{Purpose, Queue};
 
@@ -423,12 +423,10 @@ impl Install for Credits {
 
     fn validate(params: &Params, context: &ValidationContext<'_>) -> Result<(), ParamError> {
         if let Some(lossless) = context.other(|o| o.is_lossless) {
-            return Err(("", format!("mutually exclusive with {lossless}; remove one of the two")));
+            return Err(("", remove(format!("mutually exclusive with {lossless}"))));
         }
         if let Some(other) = context.other(|o| o.assigns_queues) {
-            let why = format!(
-                "credits belong to the queue of a class, and {other} assigns other queues; remove one of the two"
-            );
+            let why = remove(format!("credits belong to the queue of a class, and {other} assigns other queues"));
             return Err(("", why));
         }
         if matches!(context.memory, buffer::Params::Shared(_)) {

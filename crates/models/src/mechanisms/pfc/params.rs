@@ -4,7 +4,7 @@ use super::watchdog;
 use crate::core::Queueing;
 use crate::ids::ClassSet;
 use crate::mechanism::ValidationContext;
-use crate::param_error::ParamError;
+use crate::param_error::{ParamError, remove};
 use crate::pause_response::{BITS_A_QUANTUM, Response};
 use crate::queueing::buffer::{self, Accounting, Resume};
 use schemars::JsonSchema;
@@ -198,12 +198,12 @@ impl Params {
             }
             if self.hop_classes {
                 let why =
-                    "mutually exclusive with hop_classes, which needs all classes; remove one of the two";
-                return Err((key, why.into()));
+                    "mutually exclusive with hop_classes, which needs all classes";
+                return Err((key, remove(why)));
             }
             if let Some(other) = context.other(|p| p.interface_queues > 1) {
                 let why =
-                    format!("not allowed with {other}, whose interface queues replace classes; remove it");
+                    remove(format!("not allowed with {other}, whose interface queues replace classes"));
                 return Err((key, why));
             }
         }

@@ -30,7 +30,8 @@ use crate::mechanism::{
     Verdict, Watches,
 };
 use crate::packet::Packet;
-use crate::param_error::{Change, ParamError};
+use serde_json::json;
+use crate::param_error::{Change, ParamError, remove};
 
 use self::counts::{ABOVE, ABOVE_AFTER_PAUSE, IDLE, ISOLATED, MESSAGES, PROXY_PAUSES, RESUMES};
 pub use self::params::{Dynamic, Fallback, Hold, Mode, Params, ResumeEnds, Signals};
@@ -143,7 +144,7 @@ impl Install for Sfc {
         if dynamic.threshold && context.other(|o| o.has_levels).is_none() {
             return Err((
                 "dynamic",
-                "a dynamic threshold lies below XOFF; give switch.flow_control.pfc".into(),
+                Change::set("switch.flow_control.pfc", json!({})).after("a dynamic threshold lies below XOFF"),
             ));
         }
         for (key, level) in [("target", params.target), ("resume", params.resume)] {
@@ -160,27 +161,27 @@ impl Install for Sfc {
             ));
         }
         if params.mode != Mode::Host && params.hold != Hold::Flow {
-            return Err(("hold", "has no effect outside mode = \"host\"; remove it".into()));
+            return Err(("hold", remove("has no effect outside mode = \"host\"")));
         }
         if matches!(params.mode, Mode::Proxy | Mode::NicIsolation) && !has_pfc {
             return Err((
                 "mode",
-                "the switch of the source pauses hosts with PFC; give switch.flow_control.pfc".into(),
+                Change::set("switch.flow_control.pfc", json!({})).after("the switch of the source pauses hosts with PFC"),
             ));
         }
         if params.fallback != Fallback::default() && params.mode != Mode::NicIsolation {
-            return Err(("fallback", "has no effect outside mode = \"nic_isolation\"; remove it".into()));
+            return Err(("fallback", remove("has no effect outside mode = \"nic_isolation\"")));
         }
         if params.cache && !matches!(params.mode, Mode::Proxy | Mode::ProxyIsolation) {
             return Err((
                 "cache",
-                "has no effect outside the modes proxy and proxy_isolation; remove it".into(),
+                remove("has no effect outside the modes proxy and proxy_isolation"),
             ));
         }
         if params.resume_ends == ResumeEnds::Queue && params.mode == Mode::Host {
             return Err((
                 "resume_ends",
-                "has no effect in mode = \"host\", where hold decides; remove it".into(),
+                remove("has no effect in mode = \"host\", where hold decides"),
             ));
         }
         if params.resume_ends == ResumeEnds::Queue && params.resume.is_none() {

@@ -4,7 +4,7 @@ use xoff_engine::random::Stream;
 use xoff_units::{Duration, Moment, wide};
 
 use super::params::{Arrivals, Lengths, Params, Row};
-use crate::param_error::ParamError;
+use crate::param_error::{ParamError, remove};
 use crate::serving::Request;
 use crate::streams::normal;
 use crate::workload::MAX_START;
@@ -17,9 +17,9 @@ const MAX_TOKENS: u64 = 1 << 24;
 /// Returns the requests in the order of arrivals.
 pub fn requests(params: &Params, start: Moment, stream: &mut Stream) -> Result<Vec<Request>, ParamError> {
     let is_listed = !params.requests.is_empty();
-    let both = "mutually exclusive with lengths, which the rows have; remove one of them";
+    let both = "mutually exclusive with lengths, which the rows have";
     match (&params.arrivals, params.lengths) {
-        (_, Some(_)) if is_listed => Err(("requests", both.into())),
+        (_, Some(_)) if is_listed => Err(("requests", remove(both))),
         (None, None) if is_listed => listed(&params.requests, start),
         (Some(arrivals), None) if is_listed => {
             // The rows have the lengths, and their arrivals do not count.

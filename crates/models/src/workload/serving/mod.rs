@@ -17,7 +17,7 @@ use super::library::Ranks;
 use super::{Making, Problem, Traffic};
 use crate::job::experts::{Copies, Experts};
 use crate::language_model::Model;
-use crate::param_error::ParamError;
+use crate::param_error::{ParamError, remove};
 use crate::serving::{
     Choosing, Costs, Demand, Granularity, Handoff, Heads, Kernel, Kind, MAX_PLACES, MAX_RANKS, Nics, Plan,
     Pool, Processor, Request, Role, Routing, Shares, Spread, Times,
@@ -122,7 +122,7 @@ impl Params {
         }
         for (key, is_given) in [("experts.skew", skew > 0.0), ("experts.redundant", redundant > 0)] {
             if is_given && model.experts == 1 {
-                return Err((key, "the model has no experts; remove it".into()));
+                return Err((key, remove("the model has no experts")));
             }
         }
         let pools = [&self.prefill, &self.decode, &self.aggregated];
@@ -158,7 +158,7 @@ impl Params {
                 return Err((key.into(), "no pool is given; give prefill and decode, or aggregated".into()));
             }
             (_, _, Some(_)) => {
-                let why = "mutually exclusive with prefill and decode; remove one of them".into();
+                let why = remove("mutually exclusive with prefill and decode");
                 return Err((format!("{key}.aggregated"), why));
             }
             (None, ..) => return Err((format!("{key}.prefill"), "missing; decode is given".into())),
@@ -466,7 +466,7 @@ impl PoolParams {
         }
         if expert > 1 {
             if model.experts == 1 {
-                return Err(("expert", "the model has no experts; remove it".into()));
+                return Err(("expert", remove("the model has no experts")));
             }
             if expert != tensor * data {
                 let why = format!("must be 1 or tensor times data, which is {}", tensor * data);

@@ -6,7 +6,7 @@ use xoff_units::{Duration, Moment, wide};
 
 use crate::job::experts::Copies;
 use crate::language_model;
-use crate::param_error::ParamError;
+use crate::param_error::{ParamError, remove};
 use crate::serving::{
     FirstToken, Granularity, Handoff, Kernel, Measured, Nics, Policy, Processor, Slo, Times,
 };
@@ -385,7 +385,7 @@ impl Compute {
             }
             (None, Some(peak), Some(memory)) => (peak, memory),
             (Some(_), ..) => {
-                return Err(("device", "mutually exclusive with peak and memory; remove one of them".into()));
+                return Err(("device", remove("mutually exclusive with peak and memory")));
             }
             // All parts have measured times.
             (None, None, None) if !self.times.is_empty() => (1e24, 1e18),
