@@ -87,7 +87,7 @@ JUDGED = judged(
     },
     reasons={
         "5.3-headroom": (
-            "The victim's FCT improves with each step (415, 330, 289 µs), and PFC pauses become fewer from 3.1 to "
+            "The victim's FCT improves with each step (415, 329, 289 µs), and PFC pauses become fewer from 3.1 to "
             "3.1a (118, 64), but not to 3.1b (111): its pause of 10 µs is at the formulas' lower bound of 9.6, which "
             "leave out that a packet of 4 KB is stored and forwarded three times on its way. With their round trip, "
             "with packets of 512 B, or with the least interval of 6 µs of the deck's list of settings it holds."

@@ -99,7 +99,7 @@ JUDGED = judged(
     reasons={
         "5.4-short": "Only 4.6 is slower (371 µs instead of 329); 4.4 and 4.5 are not, because the deck tunes SFC's "
         "threshold with the delay: at 50 KB SFC acts sooner, which outweighs the delay. With 200 KB left as in case 4 "
-        "they take 377 and 397 µs. Where every switch signals victims are held themselves, for pauses that grow with "
+        "they take 378 and 397 µs. Where every switch signals victims are held themselves, for pauses that grow with "
         "the delay, and it holds.",
     },
 )

@@ -90,7 +90,7 @@ JUDGED = judged(
     reasons={
         "X": (
             "The dynamic threshold lies (N - 1) round trips below XOFF with N counted over the inputs of an output, "
-            "though each input has that much of its own: SFC acts late, and PFC fires (247 pauses instead of 110 in "
+            "though each input has that much of its own: SFC acts late, and PFC fires (248 pauses instead of 109 in "
             "case 1). The dynamic pause alone is better than the fixed one from 5-to-1 on, and like it at 3-to-1."
         ),
     },

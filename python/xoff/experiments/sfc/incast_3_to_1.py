@@ -55,7 +55,7 @@ JUDGED = judged(
     ours=("5.1-both", "5.1-headroom"),
     reasons={
         "5.1-headroom": (
-            "The receiver's switch alone signals, so that the switches above it fill up and PFC pauses there (110 "
+            "The receiver's switch alone signals, so that the switches above it fill up and PFC pauses there (109 "
             "pauses, 1176 without SFC); where every switch signals there is none."
         ),
         "5.1-both": "DCQCN is what slows the victim: beside SFC or without it it takes 678 µs, and 564 with PFC alone.",

@@ -131,7 +131,7 @@ JUDGED = judged(
         "5.5-short": (
             "With 3 and 6 µs a queue of five inputs never comes below its threshold, PFC takes over, and the victim "
             "takes 858 µs, exactly as with PFC alone: too short a pause is as if there were no SFC. Against the "
-            "document's 15 µs (330 µs) that is an impact, against PFC only it is none."
+            "document's 15 µs (329 µs) that is an impact, against PFC only it is none."
         ),
     },
 )
