@@ -81,7 +81,7 @@ SET_UP = SetUp(
     },
     searched="seeds 31 to 33, 18 combinations of three choices",
     confirmed="seeds 1 to 10",
-    cost="C.7-max fails in two of ten seeds, and holds where certainty begins at High; elephants take 19 % longer, as "
+    cost="C.7-max fails in one of ten seeds, and holds where certainty begins at High; elephants take 18 % longer, as "
     "what is isolated gets CNPs.",
 )
 
