@@ -154,7 +154,7 @@ def test_times_of_collectives_are_those_of_the_page_that_measured_them() -> None
     times = [[float(time) for time in row.groups()] for row in rows if row is not None]
     fast, full = (sum(of_each) for of_each in zip(*times, strict=True))
     minutes = {3: "three", 4: "four", 5: "five"}[round(full / 60)]
-    assert f"take {fast:.1f} CPU-seconds in the place of {minutes} minutes" in _page("README.md")
+    assert f"take {fast:.1f} CPU-seconds instead of {minutes} minutes" in _page("README.md")
     told = _page("docs/performance.md")
     assert f"take {fast:.1f} CPU-seconds, Python's start apart, in the place of {minutes} minutes" in told
     assert f"reduce-scatter on 128 GPUs (2.3 billion packet-hops of 1000 B) take {fast:.1f} CPU-seconds" in _page(
