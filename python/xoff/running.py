@@ -227,12 +227,15 @@ def run_prepared(
     poll: Callable[[], None] | None = None,
     stops: Callable[[], bool] | None = None,
     claim: Claim | None = None,
+    in_place: bool = False,
 ) -> Result:
     """Simulates a scenario that `prepare` returned; other arguments as for `run`.
 
     keep: the tables to write into the directory; None: all recorded tables and the inputs. Without a directory, None
         keeps all tables in the result, tables are made and discarded during the run, and an empty value makes no rows.
     poll: called ten times a second from the start on; an exception from the callback stops the run.
+    in_place: write directly into the temporary directory, whose owner holds the lock of the directory above, and
+        synchronises and renames the run's directory.
     claim: refuses a directory in which another scenario's result is, or is being written.
     stops: asked ten times a second; a true answer ends the run. What is complete then goes to a directory with ``.cut``
         appended to the name, and `CutError` is raised.
@@ -267,8 +270,7 @@ def run_prepared(
             return _audited(Result(prepared.document, json.loads(output.summary), {}))
         readers = {name: _reader(output, name) for name in output.tables if prepared.records(name)}
         return _audited(Result(prepared.document, json.loads(output.summary), readers, inputs=prepared.tables))
-    # A caller with `keep` owns a directory of runs: the caller synchronises and renames the directory of a run.
-    with DirectoryWriter(out, in_place=keep is not None, claim=claim) as writer:
+    with DirectoryWriter(out, in_place=in_place, claim=claim) as writer:
 
         def kept(name: str) -> bool:
             return (keep is None or name in keep) and prepared.records(name)

@@ -166,7 +166,15 @@ def _perform(job: Job, store: Store, work: Path, watch: Watch | None) -> Outcome
     progress = watch.begin(job.key) if watch is not None else None
     try:
         poll = watch.poll if watch is not None else None
-        running.run_prepared(job.prepared, threads=job.threads, out=place, keep=job.keep, progress=progress, poll=poll)
+        running.run_prepared(
+            job.prepared,
+            threads=job.threads,
+            out=place,
+            keep=job.keep,
+            progress=progress,
+            poll=poll,
+            in_place=True,
+        )
     except AuditError as error:
         status, message, audits = "audit", error.found, error.result.audits
     except FunctionError as error:
