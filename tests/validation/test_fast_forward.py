@@ -51,7 +51,7 @@ REPEATS: dict[str, tuple[float, dict[str, Any]]] = {
         0.5,
         {"workload": INCAST, "switch": {"queueing": "voq", "flow_control": {"pfc": {"xoff": "40KB"}}}},
     ),
-    "incast, BFC": (0.9, {"workload": INCAST, "switch": {"flow_control": {"bfc": {}}}}),
+    "incast, BFC": (0.85, {"workload": INCAST, "switch": {"flow_control": {"bfc": {}}}}),
     # The timer runs in step with packets: it fires every 100 packets and at its own frames.
     "incast, credits": (
         0.6,

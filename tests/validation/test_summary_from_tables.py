@@ -59,6 +59,7 @@ NOT_IN_TABLES = {
     "sampled_every_ps": "the interval of samples: an empty queue has no sample, so that rows may be farther apart",
     **{f"serving.*.itl_ps.{key}": "tokens are in no table" for key in ("mean", "p50", "p90", "p99")},
     "workloads.*.job.mfu": "depends on the operations and the peak rate of the model, which are in the scenario",
+    "active_flows.*": "a flow that was given up has a goodput as well, and no table says whether a flow was active",
     "performance.*": "the cost of the run and what was fast-forwarded, which are no results",
     **{key: reason for keys, reason in _COUNTED.items() for key in keys.split()},
 }
