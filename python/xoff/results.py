@@ -578,7 +578,9 @@ class DirectoryWriter:
                         self._write_json(self._temporary, "scenario", self._claim.scenario)
             except OSError as error:
                 self._remove_parents()
-                raise InputError(f"{self.path}: cannot be written: {error.strerror}") from error
+                # Once the directory is there, the file that was written is the one that fails.
+                file = self.path if self._temporary is None else self.path / "scenario.json"
+                raise InputError(f"{file}: cannot be written: {error.strerror}") from error
             except InputError:
                 self._remove_parents()
                 raise

@@ -84,7 +84,7 @@ def test_an_error_of_a_file_has_its_name(number: int | None) -> None:
 @pytest.mark.parametrize(
     ("words", "file"),
     [
-        (("run", "small.toml", "--set", "probe.packets=true", "--out", "out"), r"out(/\w+\.parquet)?"),
+        (("run", "small.toml", "--set", "probe.packets=true", "--out", "out"), r"out/(scenario\.json|\w+\.parquet)"),
         (("report", "kept"), r"kept/(report\.html|figures/\w+)"),
         (("export", "kept", "--csv", "--out", "tables"), "tables"),
         (("export", "kept", "--perfetto", "--out", "trace"), "trace"),
