@@ -266,7 +266,7 @@ def test_the_ideal_time_is_that_of_both_first_hops(seed: int) -> None:
     )
     (flow,) = result.flows.to_pylist()
     # A frame of 1048 B takes 52,400 ps at 160 Gb/s and 419,200 ps at 20 Gb/s, and one frame more for the second link.
-    fast, slow = (lambda frames: (frames + 1) * 52_400), (lambda frames: (frames + 1) * 419_200)
-    links = 2_000_000
-    assert flow["fct_ps"] in {links + fast(1000), links + slow(1000)}
-    assert flow["ideal_fct_ps"] == links + min(max(fast(n), slow(1000 - n)) for n in range(1, 1000))
+    fast, slow, links = 52_400, 419_200, 2_000_000
+    assert flow["fct_ps"] in {links + 1001 * fast, links + 1001 * slow}
+    split = min(max((n + 1) * fast, (1001 - n) * slow) for n in range(1, 1000))
+    assert flow["ideal_fct_ps"] == links + split

@@ -13,11 +13,11 @@
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
+use serde_json::json;
 use xoff_units::{Bytes, Duration};
 
 use super::contract::{Control, Count, Hosts, Line, NewFlow, Sent};
 use crate::packet::Packet;
-use serde_json::json;
 use crate::param_error::{Change, ParamError};
 use crate::pulls::{Adaption, Demand, GRANTED, LAPSED, PULLS, REQUESTS, Rules, SLOW, SPENT, Targets};
 

@@ -229,7 +229,8 @@ impl Install for CongestionIsolation {
         if context.queueing == Queueing::Iq {
             return Err((
                 "class",
-                Change::set("switch.queueing", "oq").after("isolation needs a queue for each class, and iq has none"),
+                Change::set("switch.queueing", "oq")
+                    .after("isolation needs a queue for each class, and iq has none"),
             ));
         }
         Ok(())

@@ -173,12 +173,17 @@ impl Install for Ecn {
                 .map_err(|(key, why)| wrong(if key.is_empty() { why } else { format!("{key}: {why}") }))?;
             check_classes(&profile.classes, context.classes).map_err(wrong)?;
             if let Some(class) = profile.classes.iter().find(|class| known >> **class & 1 != 0) {
-                return Err(wrong(format!("class {class} has another profile; remove it from one of the two")));
+                return Err(wrong(format!(
+                    "class {class} has another profile; remove it from one of the two"
+                )));
             }
             known |= bits(&profile.classes);
         }
         if context.queueing == Queueing::Iq {
-            return Err(("", Change::set("switch.queueing", "oq").after("marking needs egress queues, and iq has none")));
+            return Err((
+                "",
+                Change::set("switch.queueing", "oq").after("marking needs egress queues, and iq has none"),
+            ));
         }
         Ok(())
     }

@@ -364,7 +364,10 @@ impl Install for PortFc {
             return Err(("", remove(format!("mutually exclusive with {lossless}"))));
         }
         if context.classes > 1 {
-            return Err(("", Change::set("switch.classes", 1).after("PortFC has its own queues and one class")));
+            return Err((
+                "",
+                Change::set("switch.classes", 1).after("PortFC has its own queues and one class"),
+            ));
         }
         if context.queueing != Queueing::Oq {
             return Err(("", Change::set("switch.queueing", "oq").after("PortFC needs output queues")));

@@ -123,11 +123,16 @@ impl Install for Trimming {
         if let Some(lossless) = context.other(|o| o.is_lossless) {
             return Err((
                 "",
-                remove(format!("mutually exclusive with {lossless}, which pauses neighbours before the limit")),
+                remove(format!(
+                    "mutually exclusive with {lossless}, which pauses neighbours before the limit"
+                )),
             ));
         }
         if context.queueing == Queueing::Iq {
-            return Err(("", Change::set("switch.queueing", "oq").after("needs egress queues, and iq has none")));
+            return Err((
+                "",
+                Change::set("switch.queueing", "oq").after("needs egress queues, and iq has none"),
+            ));
         }
         Ok(())
     }

@@ -106,7 +106,8 @@ impl Install for ConWeave {
         if context.queueing != Queueing::Oq {
             return Err((
                 "",
-                Change::set("switch.queueing", "oq").after("ConWeave needs one queue for each class and output"),
+                Change::set("switch.queueing", "oq")
+                    .after("ConWeave needs one queue for each class and output"),
             ));
         }
         Ok(())

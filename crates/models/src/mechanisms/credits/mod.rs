@@ -426,7 +426,8 @@ impl Install for Credits {
             return Err(("", remove(format!("mutually exclusive with {lossless}"))));
         }
         if let Some(other) = context.other(|o| o.assigns_queues) {
-            let why = remove(format!("credits belong to the queue of a class, and {other} assigns other queues"));
+            let why =
+                remove(format!("credits belong to the queue of a class, and {other} assigns other queues"));
             return Err(("", why));
         }
         if matches!(context.memory, buffer::Params::Shared(_)) {

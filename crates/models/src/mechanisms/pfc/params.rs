@@ -197,13 +197,11 @@ impl Params {
                 return Err((key, why));
             }
             if self.hop_classes {
-                let why =
-                    "mutually exclusive with hop_classes, which needs all classes";
+                let why = "mutually exclusive with hop_classes, which needs all classes";
                 return Err((key, remove(why)));
             }
             if let Some(other) = context.other(|p| p.interface_queues > 1) {
-                let why =
-                    remove(format!("not allowed with {other}, whose interface queues replace classes"));
+                let why = remove(format!("not allowed with {other}, whose interface queues replace classes"));
                 return Err((key, why));
             }
         }

@@ -88,7 +88,10 @@ impl Params {
         }
         if self.action == Action::Drop && context.queueing == Queueing::Iq {
             let why = "drop needs queues at the outputs, and iq has none";
-            return Err(("watchdog.action", Change::set("switch.flow_control.pfc.watchdog.action", "forward").after(why)));
+            return Err((
+                "watchdog.action",
+                Change::set("switch.flow_control.pfc.watchdog.action", "forward").after(why),
+            ));
         }
         Ok(())
     }

@@ -18,6 +18,7 @@ mod source;
 
 use crate::ids::{PortId, QueueId};
 use crate::tag;
+use serde_json::json;
 use xoff_engine::state;
 use xoff_units::{Bytes, Duration, Moment};
 
@@ -30,7 +31,6 @@ use crate::mechanism::{
     Verdict, Watches,
 };
 use crate::packet::Packet;
-use serde_json::json;
 use crate::param_error::{Change, ParamError, remove};
 
 use self::counts::{ABOVE, ABOVE_AFTER_PAUSE, IDLE, ISOLATED, MESSAGES, PROXY_PAUSES, RESUMES};
@@ -144,7 +144,8 @@ impl Install for Sfc {
         if dynamic.threshold && context.other(|o| o.has_levels).is_none() {
             return Err((
                 "dynamic",
-                Change::set("switch.flow_control.pfc", json!({})).after("a dynamic threshold lies below XOFF"),
+                Change::set("switch.flow_control.pfc", json!({}))
+                    .after("a dynamic threshold lies below XOFF"),
             ));
         }
         for (key, level) in [("target", params.target), ("resume", params.resume)] {
@@ -157,7 +158,8 @@ impl Install for Sfc {
         if params.signals == Signals::LastHop && context.queueing == Queueing::Iq {
             return Err((
                 "signals",
-                Change::set("switch.queueing", "oq").after("needs queues of one output, and the input FIFOs of iq hold packets for all"),
+                Change::set("switch.queueing", "oq")
+                    .after("needs queues of one output, and the input FIFOs of iq hold packets for all"),
             ));
         }
         if params.mode != Mode::Host && params.hold != Hold::Flow {
@@ -166,23 +168,18 @@ impl Install for Sfc {
         if matches!(params.mode, Mode::Proxy | Mode::NicIsolation) && !has_pfc {
             return Err((
                 "mode",
-                Change::set("switch.flow_control.pfc", json!({})).after("the switch of the source pauses hosts with PFC"),
+                Change::set("switch.flow_control.pfc", json!({}))
+                    .after("the switch of the source pauses hosts with PFC"),
             ));
         }
         if params.fallback != Fallback::default() && params.mode != Mode::NicIsolation {
             return Err(("fallback", remove("has no effect outside mode = \"nic_isolation\"")));
         }
         if params.cache && !matches!(params.mode, Mode::Proxy | Mode::ProxyIsolation) {
-            return Err((
-                "cache",
-                remove("has no effect outside the modes proxy and proxy_isolation"),
-            ));
+            return Err(("cache", remove("has no effect outside the modes proxy and proxy_isolation")));
         }
         if params.resume_ends == ResumeEnds::Queue && params.mode == Mode::Host {
-            return Err((
-                "resume_ends",
-                remove("has no effect in mode = \"host\", where hold decides"),
-            ));
+            return Err(("resume_ends", remove("has no effect in mode = \"host\", where hold decides")));
         }
         if params.resume_ends == ResumeEnds::Queue && params.resume.is_none() {
             return Err(("resume_ends", "needs resume, the level at which a resume is sent".into()));

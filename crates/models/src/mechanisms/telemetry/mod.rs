@@ -62,7 +62,10 @@ impl Install for Telemetry {
 
     fn validate(params: &Params, context: &ValidationContext<'_>) -> Result<(), ParamError> {
         if context.queueing == Queueing::Iq {
-            return Err(("", Change::set("switch.queueing", "oq").after("needs egress queues, and iq has none")));
+            return Err((
+                "",
+                Change::set("switch.queueing", "oq").after("needs egress queues, and iq has none"),
+            ));
         }
         params.pint.as_ref().map_or(Ok(()), pint::Params::validate)
     }
