@@ -60,7 +60,7 @@ class _Sample:
     def __init__(self, seconds: float, packet_hops: int | None, *, serves: bool) -> None:
         self._seconds, self._packet_hops, self._serves = seconds, packet_hops, serves
         self._began = time.process_time()
-        self._memory = _memory()
+        self._memory: list[tuple[float, int]] = []
         self.build_seconds: float | None = None
         self.last: Progress | None = None
         self.seconds = 0.0
@@ -69,8 +69,9 @@ class _Sample:
         now = time.process_time() - self._began
         if self.build_seconds is None:
             # The first report follows the first events.
-            self.build_seconds, self._built_memory = now, _memory()
+            self.build_seconds = now
         self.last, self.seconds = progress, now
+        self._memory.append((self.share(), _memory()))
         spent = now - self.build_seconds
         is_long = self.share() >= _LEAST_SHARE or spent >= _LONGEST_SAMPLE * self._seconds
         if spent >= self._seconds and is_long:
@@ -91,14 +92,20 @@ class _Sample:
             what = "serving finished no request" if self._serves else "nothing was delivered"
             reason = f"{what} in {self.seconds:.1f} CPU-seconds"
             return Estimate(None, None, None, round(self.seconds, 2), 0.0, reason)
-        grown = max(0, _memory() - self._built_memory)
         return Estimate(
             packet_hops=self._packet_hops or round(last.data_packet_hops / share),
             cpu_seconds=round(built + (self.seconds - built) / share, 2),
-            memory_bytes=round(self._built_memory + grown / share),
+            memory_bytes=self._memory_at_end(),
             sampled_cpu_seconds=round(self.seconds, 2),
             share=share,
         )
+
+    def _memory_at_end(self) -> int:
+        """Extends the growth over the second half of the sample, because memory first grows to hold packets in flight."""
+        share, memory = self._memory[-1]
+        before, held = next(one for one in self._memory if 2 * one[0] >= share)
+        rate = (memory - held) / (share - before) if share > before else 0.0
+        return round(memory + rate * (1 - share))
 
 
 def _memory() -> int:

@@ -106,7 +106,7 @@ import json, sys, xoff
 from xoff import estimate
 from xoff.running import prepare
 # The sample ends with the share of the run, not with the clock, so a slow machine samples as much as a fast one.
-estimate._LEAST_SHARE, estimate._LONGEST_SAMPLE = 0.1, 1e12
+estimate._LEAST_SHARE, estimate._LONGEST_SAMPLE = 0.5, 1e12
 scenario = json.loads(sys.argv[1])
 if sys.argv[2]:
     print(xoff.run(scenario, out=sys.argv[2]).summary["performance"]["peak_rss_bytes"])
