@@ -109,6 +109,18 @@ pub struct Performance {
     pub events_on_one_thread: u64,
 }
 
+impl Performance {
+    /// Multiplies the packet-hops of simulated nodes by the number of nodes that each stands for.
+    pub fn repeat(&mut self, times: u64) {
+        self.data_packet_hops *= times;
+        let FastForward { packet_hops, by_kind, packet_hops_in_components, .. } = &mut self.fast_forward;
+        let PacketHopsByKind { packets, steps, layers, busy_periods } = by_kind;
+        for hops in [packet_hops, packet_hops_in_components, packets, steps, layers, busy_periods] {
+            *hops *= times;
+        }
+    }
+}
+
 /// The largest high-water mark of one kind.
 #[derive(Debug, Clone, Default, Serialize)]
 pub struct HighWater {
@@ -167,6 +179,16 @@ pub struct Summary {
     pub audits: BTreeMap<&'static str, String>,
     /// Cost; not part of the result.
     pub performance: Performance,
+}
+
+impl Summary {
+    /// True if no audit has a finding.
+    pub fn have_audits_passed(&self) -> bool {
+        !self
+            .audits
+            .values()
+            .any(|verdict| verdict.starts_with("failed: ") || verdict.starts_with("recorded: "))
+    }
 }
 
 #[cfg(test)]

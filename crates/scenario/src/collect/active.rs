@@ -5,7 +5,7 @@ use xoff_models::endpoint::Sent;
 use xoff_models::node::Node;
 use xoff_units::Moment;
 
-use crate::folding::unfold::Unfold;
+use crate::folding::Unfold;
 
 /// A flow that has not arrived whole.
 #[derive(Debug, Clone, Copy)]

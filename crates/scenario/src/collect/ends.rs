@@ -10,7 +10,7 @@ use xoff_models::symmetry::View;
 use xoff_models::workload::AllFlows;
 use xoff_units::{Moment, index, wide};
 
-use crate::folding::unfold::Unfold;
+use crate::folding::Unfold;
 use crate::observer::Progress;
 
 pub struct Ends {
@@ -231,7 +231,7 @@ mod tests {
         );
         let runner = Runner::new(from_toml(&text, &[]).unwrap(), |_| None).unwrap();
         let acknowledges = runner.settings.protocols()[0].acknowledges();
-        let unfold = Arc::new(Unfold::new(xoff_units::number(runner.topology.nodes.len()), None));
+        let unfold = Arc::new(Unfold::identity(&runner.topology));
         let mut ends = Ends::new(&runner.plan, acknowledges, unfold, true);
         let plan = Plan { checkpoint: xoff_units::Duration::us(1), ..Plan::default() };
         let mut engine = build(&runner.topology, runner.plan, &runner.settings, plan).unwrap();

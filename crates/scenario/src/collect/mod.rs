@@ -31,7 +31,7 @@ use xoff_models::record::Drop;
 use xoff_models::routing::Map;
 use xoff_models::symmetry::View;
 use xoff_models::workload::AllFlows;
-use xoff_units::{Duration, Moment, index, number};
+use xoff_units::{Duration, Moment, index};
 
 use self::active::Partial;
 use self::ends::Ends;
@@ -43,7 +43,7 @@ use crate::delays::{Delays, Delivered};
 use crate::document::{Judgement, Scenario};
 use crate::faults::Faults;
 use crate::flow_statistics::{Active, Fct, Flows};
-use crate::folding::unfold::Unfold;
+use crate::folding::Unfold;
 use crate::ideal::IdealFct;
 use crate::measures::{Measures, Over, Times};
 use crate::observer::{Observer, Progress};
@@ -93,7 +93,7 @@ pub struct Collector {
     pub is_astray: bool,
     /// The run ended before the last event.
     was_cut: bool,
-    /// Data packets started on links.
+    /// Data packets that the simulated nodes started on links.
     pub hops: u64,
     dropped: u64,
     retransmitted: u64,
@@ -157,12 +157,10 @@ pub struct Gains {
 
 impl Collector {
     /// Returns a collector; `wants_rows` as in [`Observer::wants_rows`].
-    pub fn new(runner: &Runner, wants_rows: bool) -> Self {
+    pub fn new(runner: &Runner, unfold: Unfold, wants_rows: bool) -> Self {
         let plan = &runner.plan;
         let keeps_flows = wants_rows && runner.scenario().probe.flows;
-        let folded = runner.settings.symmetric.as_ref().filter(|of| of.is_folded);
-        let nodes = number(runner.topology.nodes.len());
-        let unfold = Arc::new(Unfold::new(nodes, folded.map(|of| of.group.clone())));
+        let unfold = Arc::new(unfold);
         let acknowledges = runner.settings.protocols()[0].acknowledges();
         Self {
             names: Names {
@@ -223,14 +221,9 @@ impl Collector {
         ports.map(|p| p.last_data).fold(ended, Moment::max)
     }
 
-    /// True if a folded run differs from the run of all nodes from now on.
-    pub fn is_at_limits(&self, cp: &Checkpoint<'_, Node>) -> bool {
-        self.unfold.times() > 1 && self.unfold.fixed().any(|node| cp.node(node).is_at_limits())
-    }
-
-    /// Returns the number of nodes for which one was simulated.
-    pub fn times(&self) -> u32 {
-        self.unfold.times()
+    /// See [`Unfold::is_valid`].
+    pub fn is_valid(&self, cp: &Checkpoint<'_, Node>) -> bool {
+        self.unfold.is_valid(cp)
     }
 
     /// Starts the collection.
@@ -303,8 +296,7 @@ impl Collector {
             self.shortage.note(d);
         }
         self.sampling.thin(cp, &mut self.rows.samples, 0);
-        // A folded run that comes to the limits of a switch begins again.
-        if observer.takes_rows() && self.unfold.times() == 1 {
+        if observer.takes_rows() {
             self.hand_on(BATCH, observer);
         }
     }
@@ -500,7 +492,7 @@ impl Collector {
         let (unfold, times) = (self.unfold.clone(), u64::from(self.unfold.times()));
         for id in unfold.simulated() {
             let node = cp.node(id);
-            self.hops += node.counts.data_hops * times;
+            self.hops += node.counts.data_hops;
             self.dropped += node.counts.dropped * times;
             marked += node.counts.marked * times;
             (0..times).for_each(|_| self.count(node, cp.now));

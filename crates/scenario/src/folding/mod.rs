@@ -8,10 +8,11 @@
 
 mod chance;
 mod network;
+mod run;
 #[cfg(test)]
 mod tests;
 mod traffic;
-pub mod unfold;
+mod unfold;
 
 use std::sync::Arc;
 
@@ -20,17 +21,19 @@ use xoff_models::queueing::buffer;
 use xoff_models::symmetry::ties::Symmetric;
 use xoff_models::symmetry::{Rotation, Symmetry, Turn};
 use xoff_models::topology::NodeSpec;
-use xoff_units::{Moment, number};
+use xoff_units::number;
 
 use self::network::{Reason, Wires};
+pub use self::run::{Folded, run};
 use self::traffic::{Renamed, pinned};
+pub use self::unfold::Unfold;
 use crate::document::{Draws, Scenario, Ties};
 use crate::runner::Runner;
 use crate::summary::Folding;
 
 /// Prepares a run with relative ties: finds the group, and folds the run unless there is an obstacle, known or found. Returns
 /// the summary of folding; `None` without relative ties.
-pub fn prepare(runner: &mut Runner, known: Option<Reason>) -> Option<Folding> {
+fn prepare(runner: &mut Runner, known: Option<Reason>) -> Option<Folding> {
     if runner.scenario.ties != Some(Ties::Relative) {
         return None;
     }
@@ -69,17 +72,6 @@ fn obstacle(scenario: &Scenario, runner: &Runner) -> Option<Reason> {
         return Some("switch.buffer.shared limits outputs by the memory of all outputs".into());
     }
     None
-}
-
-/// The reason to simulate all nodes after an audit of a folded run has a finding: the finding names nodes.
-pub const IN_DOUBT: &str = "an audit has a finding; the run began again with all nodes";
-
-/// Returns the reason to simulate all nodes after a folded run came to a limit.
-pub fn at_limits(at: Moment) -> Reason {
-    format!(
-        "before {at} a switch between servers paused a neighbour, or came to a threshold of its \
-         shared buffer; the run began again with all nodes"
-    )
 }
 
 /// How far a rotation got before the first difference.

@@ -14,8 +14,10 @@ use xoff_models::node::Node;
 use xoff_models::record::{Drop, Pause};
 use xoff_models::routing::Paths;
 use xoff_models::symmetry::{Symmetry, View};
-use xoff_units::{Moment, wide};
+use xoff_models::topology::Topology;
+use xoff_units::{Moment, number, wide};
 
+use crate::runner::Runner;
 use crate::tables::high_water::Count;
 
 /// All nodes, each with the simulated node that stands for it.
@@ -26,12 +28,26 @@ pub struct Unfold {
 }
 
 impl Unfold {
-    /// Returns the nodes of a run of all `nodes` nodes, or of a folded run with a group.
-    pub fn new(nodes: u32, group: Option<Arc<Symmetry>>) -> Self {
+    /// Returns the nodes of a run of all nodes: each stands for itself.
+    pub fn identity(topology: &Topology) -> Self {
         let itself = |node| View { node, of: node, element: 0, is_fixed: false };
-        let views =
-            group.as_ref().map_or_else(|| (0..nodes).map(itself).collect(), |group| group.views().collect());
-        Self { group, views }
+        Self { group: None, views: (0..number(topology.nodes.len())).map(itself).collect() }
+    }
+
+    /// Returns the nodes of a runner, which may be prepared for a folded run.
+    pub fn of(runner: &Runner) -> Self {
+        let folded = runner.settings.symmetric.as_ref().filter(|of| of.is_folded);
+        folded.map_or_else(
+            || Self::identity(&runner.topology),
+            |of| Self { group: Some(of.group.clone()), views: of.group.views().collect() },
+        )
+    }
+
+    /// True while the simulated nodes tell what all nodes do: no switch that a rotation leaves in place has come to a
+    /// limit.
+    pub fn is_valid(&self, cp: &Checkpoint<'_, Node>) -> bool {
+        let mut fixed = self.views.iter().filter(|view| view.is_fixed && view.node == view.of);
+        !fixed.any(|view| cp.node(view.node).is_at_limits())
     }
 
     /// Returns all nodes in order.
@@ -42,11 +58,6 @@ impl Unfold {
     /// Returns the simulated nodes in order, without nodes for which another node stands.
     pub fn simulated(&self) -> impl Iterator<Item = u32> {
         self.views.iter().filter(|view| view.node == view.of).map(|view| view.node)
-    }
-
-    /// Returns the simulated nodes that at least one rotation leaves in place.
-    pub fn fixed(&self) -> impl Iterator<Item = u32> {
-        self.views.iter().filter(|view| view.is_fixed && view.node == view.of).map(|view| view.node)
     }
 
     /// Returns the number of nodes for which a simulated node stands. Flows and bytes have the same number.

@@ -1,0 +1,96 @@
+//! A folded run, or the reason to simulate all nodes.
+
+use std::ops::ControlFlow;
+
+use xoff_engine::Plan as EnginePlan;
+
+use super::network::Reason;
+use super::{Unfold, prepare};
+use crate::error::InputError;
+use crate::observer::{Observer, Progress};
+use crate::run::{Look, Outcome, Simulated, simulate};
+use crate::runner::Runner;
+use crate::summary::Folding;
+use crate::table::Table;
+
+/// The end of an attempt to fold a run.
+pub enum Folded {
+    /// The results, which are those of all nodes.
+    Done(Box<Outcome>),
+    /// The run has to simulate all nodes. With relative ties, the report says why.
+    Obstacle(Box<Runner>, Option<Folding>),
+}
+
+/// Runs folded, or returns the runner of all nodes. An obstacle may appear during the run: a switch that no rotation moves
+/// comes to a limit, or an audit has a finding, which would name nodes. The run of all nodes then begins anew.
+pub fn run(
+    mut runner: Runner,
+    engine: &EnginePlan,
+    observer: &mut dyn Observer,
+    look: &mut Look<'_>,
+) -> Result<Folded, InputError> {
+    let known = (!engine.fold).then(|| Reason::from("--no-fold"));
+    let Some(report) = prepare(&mut runner, known) else {
+        return Ok(Folded::Obstacle(Box::new(runner), None));
+    };
+    if report.obstacle.is_some() {
+        return Ok(Folded::Obstacle(Box::new(runner), Some(report)));
+    }
+    let again = (runner.scenario.clone(), runner.began);
+    match attempt(runner, engine.clone(), observer, look)? {
+        Ok(mut outcome) => {
+            outcome.summary.performance.folding = Some(report);
+            Ok(Folded::Done(outcome))
+        }
+        Err(obstacle) => {
+            let mut runner = Runner::filled(again.0, again.1)?;
+            let report = prepare(&mut runner, Some(obstacle));
+            Ok(Folded::Obstacle(Box::new(runner), report))
+        }
+    }
+}
+
+/// Simulates the representatives and the fixed switches of a prepared runner. Returns the results, or the obstacle.
+fn attempt(
+    runner: Runner,
+    engine: EnginePlan,
+    observer: &mut dyn Observer,
+    look: &mut Look<'_>,
+) -> Result<Result<Box<Outcome>, Reason>, InputError> {
+    let unfold = Unfold::of(&runner);
+    let times = unfold.times();
+    match simulate(runner, engine, unfold, &mut Patient(observer), look)? {
+        Simulated::Invalid(at) => Ok(Err(format!(
+            "before {at} a switch between servers paused a neighbour, or came to a threshold of its \
+             shared buffer; the run began again with all nodes"
+        ))),
+        Simulated::Done(outcome) if !outcome.summary.have_audits_passed() => {
+            Ok(Err("an audit has a finding; the run began again with all nodes".into()))
+        }
+        Simulated::Done(mut outcome) => {
+            outcome.summary.performance.repeat(u64::from(times));
+            Ok(Ok(outcome))
+        }
+    }
+}
+
+/// Hands on no rows before the end, because a run with an obstacle has none.
+struct Patient<'a>(&'a mut dyn Observer);
+
+impl Observer for Patient<'_> {
+    fn progress(&mut self, progress: Progress) -> ControlFlow<()> {
+        self.0.progress(progress)
+    }
+
+    fn takes_rows(&self) -> bool {
+        false
+    }
+
+    fn wants_rows(&self) -> bool {
+        self.0.wants_rows()
+    }
+
+    fn rows(&mut self, table: Table) {
+        self.0.rows(table);
+    }
+}
