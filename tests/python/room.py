@@ -33,9 +33,9 @@ def make_room(checkout: Path) -> None:
     """Adds all extensions to a checkout with the skeletons."""
     page = _PAGE.read_text("utf-8")
     scenario, models = checkout / "crates" / "scenario" / "src", checkout / "crates" / "models" / "src"
-    for folder, name, text in re.findall(r"^`(measures|tables)/(\w+\.rs)`:\n\n```rust\n(.*?)^```$", page, re.M | re.S):
-        (scenario / folder / name).write_text(text, "utf-8")
-    for name, line in re.findall(r"in `registry!` of `(\w+/mod\.rs)`:\n`([^`]+)`\.", page):
+    for name, text in re.findall(r"^`(results/[\w/]+\.rs)`:\n\n```rust\n(.*?)^```$", page, re.M | re.S):
+        (scenario / name).write_text(text, "utf-8")
+    for name, line in re.findall(r"in `registry!` of\s`([\w/]+/mod\.rs)`:\s`([^`]+)`\.", page):
         _add_a_line(scenario / name, line)
     # Kinds have numbers without gaps.
     kinds = [int(n) for n in re.findall(r'^    \w+ = (\d+) "', (models / "frames.rs").read_text("utf-8"), re.MULTILINE)]

@@ -198,34 +198,32 @@ impl Faults {
             |outage: Outage| outage.start <= now && outage.end.is_some_and(|end| end - outage.start >= least);
         self.plan.units.iter().zip(&self.next).any(|(unit, next)| stops(unit) && next.1.is_some_and(lasts))
     }
+}
 
-    /// Returns all outages up to the end of a run, in order of their starts, with the losses counted by
-    /// nodes.
-    pub fn rows(&self, cp: &Checkpoint<'_, Node>, end: Moment) -> Vec<Fault> {
-        let mut lost: BTreeMap<OutageId, Lost> = BTreeMap::new();
-        for (id, by) in
-            (0..cp.nodes()).filter_map(|id| cp.node(id).failing.as_ref()).flat_map(|failing| &failing.lost)
-        {
-            let sum = lost.entry(*id).or_default();
-            sum.packets += by.packets;
-            sum.bytes += by.bytes;
-            sum.control += by.control;
-        }
-        let mut rows = Vec::new();
-        for (unit, of) in self.plan.units.iter().enumerate() {
-            // A retransmission may be lost after the end of the outage.
-            let last =
-                lost.range((number(unit), 0)..=(number(unit), u32::MAX)).next_back().map(|lost| lost.0.1);
-            let outages = (0..).zip(of.schedule.clone());
-            for (number, outage) in outages.take_while(|(number, outage)| {
-                last.is_some_and(|last| *number <= last) || outage.start <= end
-            }) {
-                let lost = lost.get(&(unit as u32, number)).copied().unwrap_or_default();
-                let outage = Outage { end: outage.end.filter(|until| *until <= end), ..outage };
-                rows.push(Fault { unit: unit as u32, outage, lost });
-            }
-        }
-        rows.sort_by_key(|row| (row.outage.start, row.unit));
-        rows
+/// Returns all outages up to the end of a run, in order of their starts, with the losses counted by nodes.
+pub fn outages(plan: &Plan, cp: &Checkpoint<'_, Node>, end: Moment) -> Vec<Fault> {
+    let mut lost: BTreeMap<OutageId, Lost> = BTreeMap::new();
+    for (id, by) in
+        (0..cp.nodes()).filter_map(|id| cp.node(id).failing.as_ref()).flat_map(|failing| &failing.lost)
+    {
+        let sum = lost.entry(*id).or_default();
+        sum.packets += by.packets;
+        sum.bytes += by.bytes;
+        sum.control += by.control;
     }
+    let mut rows = Vec::new();
+    for (unit, of) in plan.units.iter().enumerate() {
+        // A retransmission may be lost after the end of the outage.
+        let last = lost.range((number(unit), 0)..=(number(unit), u32::MAX)).next_back().map(|lost| lost.0.1);
+        let outages = (0..).zip(of.schedule.clone());
+        for (number, outage) in outages
+            .take_while(|(number, outage)| last.is_some_and(|last| *number <= last) || outage.start <= end)
+        {
+            let lost = lost.get(&(unit as u32, number)).copied().unwrap_or_default();
+            let outage = Outage { end: outage.end.filter(|until| *until <= end), ..outage };
+            rows.push(Fault { unit: unit as u32, outage, lost });
+        }
+    }
+    rows.sort_by_key(|row| (row.outage.start, row.unit));
+    rows
 }

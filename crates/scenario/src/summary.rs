@@ -2,12 +2,13 @@
 
 use std::collections::BTreeMap;
 
-use serde::Serialize;
+use serde::ser::SerializeMap;
+use serde::{Serialize, Serializer};
+use serde_json::Value;
 
 use crate::document::Draws;
-use crate::flow_statistics::{Active, Fct, Flows, Slowdown};
-use crate::measures::WorkloadSummary;
-use crate::serving::ServingSummary;
+use crate::results::serving::summary::ServingSummary;
+use crate::results::statistics::{Active, Fct, Flows, Slowdown};
 use crate::warnings::Warning;
 
 /// Bandwidths of a collective; null for an unfinished collective. For several collectives in workloads of one
@@ -28,6 +29,20 @@ pub struct CollectiveSummary {
     pub channels: u32,
     /// Time that NCCL's own model predicts; only with NCCL.
     pub predicted_ps: Option<u64>,
+}
+
+/// Results of the measures for the workloads of one name.
+#[derive(Debug, Clone, Default)]
+pub struct WorkloadSummary(pub Vec<(&'static str, Value)>);
+
+impl Serialize for WorkloadSummary {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let mut map = serializer.serialize_map(Some(self.0.len()))?;
+        for (key, value) in &self.0 {
+            map.serialize_entry(key, value)?;
+        }
+        map.end()
+    }
 }
 
 /// Result of fast-forward in a run.
@@ -133,7 +148,7 @@ pub struct HighWater {
 }
 
 /// The summary.
-#[derive(Debug, Clone, Serialize)]
+#[derive(Debug, Clone, Default, Serialize)]
 pub struct Summary {
     /// The scenario's name.
     pub name: Option<String>,

@@ -9,7 +9,7 @@ use xoff_units::{Duration, Moment};
 
 use crate::audit::{Verdicts, Waiter};
 use crate::document::{Judgement, Scenario};
-use crate::tables::Names;
+use crate::results::names::Names;
 
 /// Reason for an early end of a run.
 #[derive(Debug, Clone)]
@@ -55,6 +55,12 @@ pub struct Ledger {
     pub stuck: Option<String>,
     /// A flow whose parts do not add up to the completion time, with that time.
     pub uncut: Option<(u32, Duration)>,
+    /// The first flow or message that was faster than its ideal FCT, with both times.
+    pub too_fast: Option<(u32, [Duration; 2])>,
+    /// An open connection lost a packet for good.
+    pub open_lost: bool,
+    /// With serving: the first imbalance of its books, if any.
+    pub serving: Option<Option<String>>,
 }
 
 impl Ledger {
@@ -186,6 +192,16 @@ pub fn judge(ledger: &Ledger, names: &Names, scenario: &Scenario, end: &End) -> 
         .uncut
         .map(|(flow, fct)| format!("the parts of the completion time of flow {flow} do not add up to {fct}"));
     verdicts.enter("delays", Judgement::Fail, uncut);
+    // A fault may raise the rate of a link above the rate of the network.
+    let too_fast = ledger.too_fast.filter(|_| scenario.fault.is_empty());
+    let too_fast = too_fast
+        .map(|(flow, [took, ideal])| format!("flow {flow} took {took}, less than the ideal FCT of {ideal}"));
+    verdicts.enter("slowdown", Judgement::Fail, too_fast);
+    if let Some(wrong) = &ledger.serving {
+        // A message that is lost for good ends no request.
+        let is_over = end.finish == Finish::Idle && end.abort.is_none() && !ledger.open_lost;
+        verdicts.enter("serving", Judgement::Fail, wrong.clone().filter(|_| is_over));
+    }
     if let Some(cut) = ledger.cut(end) {
         verdicts.note("completion", cut);
     }

@@ -8,7 +8,7 @@ use xoff_models::symmetry::Symmetry;
 use xoff_units::Moment;
 
 use super::budget::Budget;
-use crate::collect::Collector;
+use crate::traffic::gains;
 
 /// The moment and the event at which a run without progress may be aborted.
 #[derive(Debug, Clone, Copy)]
@@ -24,7 +24,7 @@ pub struct StallDeadline {
 impl StallDeadline {
     /// True if no flow has gained a packet, and the moment is not reached.
     fn is_ahead(&self, cp: &Checkpoint<'_, Node>) -> bool {
-        Collector::gains(cp).packets == self.progress && cp.now < self.at
+        gains(cp).packets == self.progress && cp.now < self.at
     }
 
     /// Returns an estimate of the events up to the deadline.

@@ -3,13 +3,19 @@
 use std::ops::ControlFlow;
 
 use xoff_engine::Plan as EnginePlan;
+use xoff_models::delays::Traced;
+use xoff_models::queueing::buffer;
+use xoff_models::symmetry::ties::Symmetric;
 
+use super::chance;
 use super::network::Reason;
-use super::{Unfold, prepare};
+use super::search::find;
+use crate::document::{Draws, Scenario, Ties};
 use crate::error::InputError;
 use crate::observer::{Observer, Progress};
-use crate::run::{Look, Outcome, Simulated, simulate};
+use crate::results::unfold::Unfold;
 use crate::runner::Runner;
+use crate::simulation::{Look, Outcome, Simulated, simulate};
 use crate::summary::Folding;
 use crate::table::Table;
 
@@ -48,6 +54,49 @@ pub fn run(
             Ok(Folded::Obstacle(Box::new(runner), report))
         }
     }
+}
+
+/// Prepares a run with relative ties: finds the group, and folds the run unless there is an obstacle, known or found. Returns
+/// the summary of folding; `None` without relative ties.
+fn prepare(runner: &mut Runner, known: Option<Reason>) -> Option<Folding> {
+    if runner.scenario.ties != Some(Ties::Relative) {
+        return None;
+    }
+    let draws = runner.scenario.draws;
+    let group = match find(runner) {
+        Ok(group) => group,
+        Err(why) => return Some(Folding { times: 1, rotations: Vec::new(), draws, obstacle: Some(why) }),
+    };
+    let drawn = if draws == Some(Draws::Shared) { None } else { chance::tells_apart(runner, &group) };
+    let is_alike = drawn.is_none();
+    if is_alike {
+        runner.plan.share_keys(&group);
+    }
+    let obstacle = known.or(drawn).or_else(|| obstacle(&runner.scenario, runner));
+    let is_folded = obstacle.is_none();
+    let times = if is_folded { group.count() } else { 1 };
+    let rotations = group.rotations().iter().map(|one| [one.stride, one.size]).collect();
+    runner.settings.symmetric = Some(Symmetric { group, is_folded, is_alike });
+    Some(Folding { times, rotations, draws, obstacle })
+}
+
+/// Returns the reason that a symmetric run does not fold; `None` for a run that folds.
+fn obstacle(scenario: &Scenario, runner: &Runner) -> Option<Reason> {
+    let probe = &scenario.probe;
+    let probes = [
+        (probe.packets, "probe.packets records the frames of all nodes"),
+        (probe.interval().is_some(), "probe.queues and probe.replay sample the queues of all nodes"),
+        (probe.delays != Traced::None, "probe.delays follows packets through all nodes"),
+    ];
+    if let Some((_, why)) = probes.into_iter().find(|(is_given, _)| *is_given) {
+        return Some(why.into());
+    }
+    let locals = runner.settings.locals.list();
+    let has_limits = |buffer: &buffer::Params| matches!(buffer, buffer::Params::Shared(shared) if !shared.egress.is_empty());
+    if locals.iter().any(|local| has_limits(&local.buffer)) {
+        return Some("switch.buffer.shared limits outputs by the memory of all outputs".into());
+    }
+    None
 }
 
 /// Simulates the representatives and the fixed switches of a prepared runner. Returns the results, or the obstacle.

@@ -1,9 +1,14 @@
+use std::sync::Arc;
+
 use xoff_engine::Plan;
 use xoff_models::symmetry::ties::Symmetric;
+use xoff_models::symmetry::{Rotation, Symmetry};
 
-use super::*;
+use super::search::find;
 use crate::read::from_toml;
-use crate::run::{Simulated, simulate};
+use crate::results::unfold::Unfold;
+use crate::runner::Runner;
+use crate::simulation::{Simulated, simulate};
 
 /// Four servers of two GPUs, on rails. All GPUs exchange messages, and each GPU sends a flow to its image.
 const SYMMETRIC: &str = r#"

@@ -1,0 +1,92 @@
+//! The search for the largest group of rotations under which nothing changes.
+
+use std::sync::Arc;
+
+use xoff_models::symmetry::{Rotation, Symmetry, Turn};
+use xoff_models::topology::NodeSpec;
+use xoff_units::number;
+
+use super::network::{self, Reason, Wires};
+use super::traffic::{self, Renamed, pinned};
+use crate::runner::Runner;
+
+/// How far a rotation got before the first difference.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+enum Stage {
+    Neighbours,
+    Settings,
+    Traffic,
+    Group,
+}
+
+/// The difference of the rotation with the latest first difference; of equal rotations, of the rotation of the largest size.
+struct Nearest {
+    stage: (Stage, u32),
+    reason: Reason,
+}
+
+impl Nearest {
+    fn note(&mut self, stage: Stage, size: u32, reason: Reason) {
+        if (stage, size) > self.stage {
+            *self = Self { stage: (stage, size), reason };
+        }
+    }
+}
+
+/// A rotation with the images of nodes and flows.
+type Known = (Rotation, Wires, Renamed);
+
+/// Finds the largest group of rotations under which nothing changes, or returns the first difference.
+pub fn find(runner: &Runner) -> Result<Arc<Symmetry>, Reason> {
+    let Runner { topology, ports, plan, settings, .. } = runner;
+    traffic::refuse(settings, plan)?;
+    let mut nearest = Nearest { stage: (Stage::Neighbours, 0), reason: "no two hosts are alike".into() };
+    let known = rotations(runner, &mut nearest);
+    for chain in Rotation::chains(known.iter().map(|one| one.0).collect()) {
+        let of = |rotation: &Rotation| known.iter().find(|one| one.0 == *rotation);
+        let turns: Vec<Turn<'_>> = chain
+            .iter()
+            .filter_map(of)
+            .map(|(_, wires, renamed)| Turn { nodes: &wires.nodes, flows: &renamed.flows })
+            .collect();
+        let flows = (&plan.sources.first[..], pinned(plan));
+        let found = Symmetry::new(chain.clone(), &turns, (topology, ports), flows, &plan.jobs);
+        let found = found.and_then(|group| {
+            network::returns(topology, ports, &group)?;
+            network::returns_pinned(ports, plan, &group)?;
+            traffic::keeps_servers(plan, &group)?;
+            Ok(group)
+        });
+        match found {
+            Ok(group) => return Ok(Arc::new(group)),
+            Err(why) => nearest.note(Stage::Group, chain.iter().map(|one| one.size).product(), why),
+        }
+    }
+    Err(nearest.reason)
+}
+
+/// Returns the rotations under which network and traffic stay the same, each without its powers.
+fn rotations(runner: &Runner, nearest: &mut Nearest) -> Vec<Known> {
+    let Runner { topology, ports, plan, settings, .. } = runner;
+    let is_end = |node: &NodeSpec| node.is_host && !node.reduces;
+    let hosts: Vec<u32> =
+        (0..).zip(&topology.nodes).filter(|(_, node)| is_end(node)).map(|(node, _)| node).collect();
+    let mut known: Vec<Known> = Vec::new();
+    for rotation in Rotation::proposals(number(hosts.len())) {
+        if known.iter().any(|one| rotation.is_power_of(one.0)) {
+            continue;
+        }
+        let found = Wires::of(topology, ports, &hosts, rotation).map_err(|why| (Stage::Neighbours, why));
+        let found = found.and_then(|wires| {
+            traffic::maps_servers(plan, &wires).map_err(|why| (Stage::Neighbours, why))?;
+            wires.check(topology, ports, settings).map_err(|why| (Stage::Settings, why))?;
+            let renamed = Renamed::of(topology, ports, plan, &wires).map_err(|why| (Stage::Traffic, why))?;
+            Ok((rotation, wires, renamed))
+        });
+        match found {
+            Ok(one) => known.push(one),
+            Err((stage, why)) => nearest.note(stage, rotation.size, why),
+        }
+    }
+    known
+}

@@ -1,0 +1,144 @@
+//! Dropped packets, and the first shortage of headroom.
+
+use xoff_engine::Checkpoint;
+use xoff_models::ids::ClassSet;
+use xoff_models::node::Node;
+use xoff_models::overrides::Locals;
+use xoff_models::record::Drop;
+use xoff_models::symmetry::View;
+use xoff_units::{Duration, index};
+
+use super::contract::{Collect, Shared};
+use super::names::Names;
+use super::rows::{Row, row_set, times};
+use crate::runner::Runner;
+use crate::summary::Summary;
+use crate::table::{Column, Data};
+use crate::verdicts::Ledger;
+
+row_set! { drops: Drop }
+
+/// Collects drops.
+pub struct Losses {
+    rows: Rows,
+    shortage: Shortage,
+    packets: u64,
+}
+
+impl Collect for Losses {
+    type Rows = Rows;
+
+    fn new(runner: &Runner, _: &Shared) -> Self {
+        Self { rows: Rows::default(), shortage: Shortage::new(&runner.settings.locals), packets: 0 }
+    }
+
+    fn rows(&mut self) -> &mut Rows {
+        &mut self.rows
+    }
+
+    fn take(&mut self, cp: &mut Checkpoint<'_, Node>, shared: &mut Shared) {
+        let unfold = shared.unfold.clone();
+        let image = |view: &View, rows: &[Drop]| unfold.drops(view, rows);
+        let mut drops = unfold.take(cp, |node| std::mem::take(&mut node.records.drops), Some(&image));
+        // Rows between two checkpoints are in node order.
+        drops.sort_by_key(|drop| drop.at);
+        drops.iter().for_each(|drop| self.shortage.note(drop));
+        shared.news.drops.extend(&drops);
+        self.rows.drops.append(&mut drops);
+    }
+
+    fn judge(&self, _: &Checkpoint<'_, Node>, _: &Shared, ledger: &mut Ledger) {
+        ledger.first_drop = self.shortage.first.map(|(drop, bytes)| (drop, bytes, self.shortage.drops));
+    }
+
+    fn finish(&mut self, cp: &Checkpoint<'_, Node>, shared: &mut Shared) {
+        let dropped: u64 = shared.unfold.simulated().map(|id| cp.node(id).counts.dropped).sum();
+        self.packets = dropped * u64::from(shared.unfold.times());
+    }
+
+    fn summarize(&mut self, _: &mut Shared, summary: &mut Summary) {
+        summary.drops = self.packets;
+    }
+}
+
+/// Drops at one port and class within this time count as one shortage of headroom.
+const BURST: Duration = Duration::us(20);
+
+/// Drops for lack of room in lossless classes.
+struct Shortage {
+    /// Settings of all ports, with the lossless classes of each.
+    locals: Locals,
+    lossless: Vec<ClassSet>,
+    /// The first drop, and the wire bytes dropped at the same port and class within [`BURST`].
+    first: Option<(Drop, u64)>,
+    drops: u64,
+}
+
+impl Shortage {
+    fn new(locals: &Locals) -> Self {
+        let lossless = locals.list().iter().map(|local| local.mechanisms.lossless()).collect();
+        Self { locals: locals.clone(), lossless, first: None, drops: 0 }
+    }
+
+    fn note(&mut self, d: &Drop) {
+        // A drop by a mechanism is no lack of room.
+        let is_lossless = || self.lossless[self.locals.place(index(d.node), d.in_port)].has(d.class);
+        if d.by.is_some() || !is_lossless() {
+            return;
+        }
+        self.drops += 1;
+        let (first, bytes) = self.first.get_or_insert((*d, 0));
+        if (d.node, d.in_port, d.class) == (first.node, first.in_port, first.class)
+            && d.at <= first.at + BURST
+        {
+            *bytes += u64::from(d.bytes);
+        }
+    }
+}
+
+impl Row for Drop {
+    const TABLE: &'static str = "drops";
+    const ABOUT: &'static str = "One row per dropped data packet.";
+
+    fn columns(d: &[Self], names: &Names) -> Vec<Column> {
+        let reasons = Data::Static(d.iter().map(|d| d.by.unwrap_or("buffer full")).collect());
+        vec![
+            Column { name: "time_ps", meaning: "Time of the drop.", data: times(d.iter().map(|d| d.at)) },
+            Column {
+                name: "node",
+                meaning: "Node that dropped the packet.",
+                data: names.node(d.iter().map(|d| d.node)),
+            },
+            Column {
+                name: "port",
+                meaning: "Egress port of the packet.",
+                data: Data::U16(d.iter().map(|d| d.port.0).collect()),
+            },
+            Column {
+                name: "in_port",
+                meaning: "Ingress port of the packet.",
+                data: Data::U16(d.iter().map(|d| d.in_port.0).collect()),
+            },
+            Column {
+                name: "class",
+                meaning: "Class of the packet.",
+                data: Data::U8(d.iter().map(|d| d.class).collect()),
+            },
+            Column {
+                name: "flow",
+                meaning: "Flow of the packet.",
+                data: Data::U32(d.iter().map(|d| d.flow).collect()),
+            },
+            Column {
+                name: "seq",
+                meaning: "Number of the packet in the flow.",
+                data: Data::U32(d.iter().map(|d| d.seq).collect()),
+            },
+            Column {
+                name: "reason",
+                meaning: "Reason: `buffer full`, or the name of the mechanism that dropped the packet.",
+                data: reasons,
+            },
+        ]
+    }
+}

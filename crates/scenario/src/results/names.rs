@@ -1,0 +1,36 @@
+//! Names for the numbers in rows.
+
+use std::sync::Arc;
+
+use xoff_models::ids::PortId;
+use xoff_models::topology::PortSpec;
+use xoff_units::index;
+
+use super::ways::Ways;
+use crate::table::Data;
+
+/// Names for the numbers in rows.
+#[derive(Default)]
+pub struct Names {
+    /// Of nodes.
+    pub nodes: Arc<Vec<String>>,
+    /// Of workloads.
+    pub workloads: Arc<Vec<String>>,
+    /// Ports of each node.
+    pub ports: Vec<Vec<PortSpec>>,
+    /// Of the ways of flows.
+    pub ways: Ways,
+}
+
+impl Names {
+    /// A port in words.
+    pub fn port(&self, node: u32, port: PortId) -> String {
+        let peer = self.ports[index(node)][port].peer;
+        format!("{} port {port} (to {})", self.nodes[index(node)], self.nodes[index(peer)])
+    }
+
+    /// Names of nodes.
+    pub fn node(&self, ids: impl IntoIterator<Item = u32>) -> Data {
+        Data::Name(ids.into_iter().collect(), self.nodes.clone())
+    }
+}

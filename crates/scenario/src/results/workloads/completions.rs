@@ -1,0 +1,70 @@
+//! Numbers of finished flows, and completion times, of all flows and by size.
+
+use serde::Serialize;
+use serde_json::json;
+use xoff_models::workload::AllFlows;
+use xoff_units::wide;
+
+use super::contract::{Group, Measure, Say};
+use crate::document::Scenario;
+use crate::results::news::Over;
+use crate::results::statistics::{Fct, Flows, Slowdown, Times};
+
+/// Flows of a workload below the next size class.
+#[derive(Debug, Clone, Serialize)]
+struct SizeClass {
+    from_bytes: u64,
+    below_bytes: Option<u64>,
+    completed: u64,
+    fct_ps: Fct,
+    slowdown: Slowdown,
+}
+
+pub struct Completions {
+    /// Sizes at which classes end, but for the last.
+    bounds: Vec<u64>,
+    /// Of each group, by class.
+    groups: Vec<Vec<Times>>,
+}
+
+impl Measure for Completions {
+    const KEYS: &'static [(&'static str, &'static str)] = &[
+        ("flows", "Flows, or messages of connections."),
+        ("fct_ps", "Completion times, from the start to the last byte at the receiver."),
+        ("slowdown", "Slowdowns."),
+        ("by_size", "Completion times by size; with `probe.size_classes`."),
+    ];
+
+    fn new(groups: &[Group], _: &AllFlows, scenario: &Scenario) -> Self {
+        let bounds: Vec<u64> = scenario.probe.size_classes.iter().map(|bound| bound.0).collect();
+        Self { groups: vec![vec![Times::default(); bounds.len() + 1]; groups.len()], bounds }
+    }
+
+    fn add(&mut self, group: usize, flow: &Over) {
+        let class = self.bounds.partition_point(|bound| *bound <= flow.size);
+        self.groups[group][class].add(flow);
+    }
+
+    fn say(&mut self, group: usize, of: &Group, say: &mut Say<'_>) {
+        let classes = std::mem::take(&mut self.groups[group]);
+        let mut all = Times::default();
+        for class in &classes {
+            all.append(class);
+        }
+        say("flows", json!(Flows { total: of.flows, completed: wide(all.fct.len()) }));
+        let (fct, slowdown) = all.summary();
+        say("fct_ps", json!(fct));
+        say("slowdown", json!(slowdown));
+        if self.bounds.is_empty() {
+            return;
+        }
+        let class = |(i, times): (usize, Times)| {
+            let completed = wide(times.fct.len());
+            let (fct_ps, slowdown) = times.summary();
+            let (from_bytes, below_bytes) =
+                (i.checked_sub(1).map_or(0, |i| self.bounds[i]), self.bounds.get(i).copied());
+            SizeClass { from_bytes, below_bytes, completed, fct_ps, slowdown }
+        };
+        say("by_size", json!(classes.into_iter().enumerate().map(class).collect::<Vec<_>>()));
+    }
+}
