@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Compiles the core and installs the package into .venv, in place, so that .venv/bin/xoff runs this checkout.
+# Compiles the core and installs the package and the experiments into .venv, in place: .venv/bin/xoff runs this checkout.
 # On a terminal the compiler's progress is shown; otherwise nothing is, unless something fails.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
@@ -20,3 +20,4 @@ if ! .venv/bin/maturin develop --release --locked > "$log" 2> >(tee -a "$log.err
     exit 1
 fi
 rm -f "$log.errors"
+tools/experiments.sh

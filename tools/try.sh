@@ -25,5 +25,6 @@ export XOFF_PLUGINS='$place' PYTHONPATH='$root/python'\${PYTHONPATH:+:\$PYTHONPA
 exec '$root/.venv/bin/python' -m xoff "\$@"
 END
 chmod +x "$place/.new"
+tools/experiments.sh
 mv "$place/.new" .venv/bin/xoff-try
 echo "The command is .venv/bin/xoff-try; runs take about 1.2 times the CPU time of a release build"

@@ -109,7 +109,7 @@ KINDS = {
     "routing": _part("routing", "mechanisms", r"Routing at [^\n]* in routing"),
     "topology": _part("topology", "topology", "registry!"),
     "workload": _part("workload", "workload", "registry!"),
-    "experiment": Kind("experiment.py", "python/xoff/experiments/{document}/{slug}.py", ()),
+    "experiment": Kind("experiment.py", "experiments/xoff_experiments/{document}/{slug}.py", ()),
 }
 
 
@@ -296,7 +296,7 @@ def _filled(text: str, slug: str) -> str:
 
 def _checkout() -> Path:
     for root in (Path.cwd(), *Path.cwd().parents, Path(__file__).resolve().parents[2]):
-        if (root / _MODELS).is_dir() and (root / "python" / "xoff" / "experiments").is_dir():
+        if (root / _MODELS).is_dir() and (root / "experiments").is_dir():
             return root
     raise InputError("new: this is not a source checkout of xoff; run the command inside one")
 

@@ -11,10 +11,10 @@ from typing import Any
 import pytest
 
 from xoff import running
-from xoff.experiments.ai_fabrics import checkpoint, decode, headroom, tuning
-from xoff.experiments.ai_fabrics._checkpoint import ALONE, GPUS, JOB, STORAGE, WRITES, Setting, scenario
-from xoff.experiments.ai_fabrics._decode import scenario as decode_scenario
-from xoff.experiments.ai_fabrics._rows import (
+from xoff_experiments.ai_fabrics import checkpoint, decode, headroom, tuning
+from xoff_experiments.ai_fabrics._checkpoint import ALONE, GPUS, JOB, STORAGE, WRITES, Setting, scenario
+from xoff_experiments.ai_fabrics._decode import scenario as decode_scenario
+from xoff_experiments.ai_fabrics._rows import (
     CI,
     CI_ROWS,
     DCQCN,

@@ -24,8 +24,12 @@ def rust() -> list[Path]:
     return sorted(ROOT.glob("crates/*/src/**/*.rs"))
 
 
-def python() -> list[Path]:
+def product() -> list[Path]:
     return sorted(set((ROOT / "python/xoff").rglob("*.py")) - GENERATED)
+
+
+def python() -> list[Path]:
+    return [*product(), *sorted((ROOT / "experiments/xoff_experiments").rglob("*.py"))]
 
 
 def code(path: Path) -> list[str]:
@@ -39,7 +43,7 @@ def test_it_is_read_in_ten_minutes() -> None:
 
 
 def test_every_path_that_it_names_is_there() -> None:
-    named = set(re.findall(r"`((?:crates|python|tests|docs)/[\w/.-]+)`", PAGE)) | set(
+    named = set(re.findall(r"`((?:crates|python|experiments|tests|docs)/[\w/.-]+)`", PAGE)) | set(
         re.findall(r"\bdocs/[\w/-]+\.md", PAGE)
     )
     assert len(named) > 30
@@ -66,7 +70,7 @@ def test_every_name_of_the_code_that_it_uses_is_one(page: str) -> None:
 
 def test_files_that_contributors_are_sent_to_are_there() -> None:
     page = (ROOT / "CONTRIBUTING.md").read_text("utf-8")
-    folders = ("crates", "python", "tests", "tools")
+    folders = ("crates", "python", "experiments", "tests", "tools")
     files = [file for folder in folders for end in ("rs", "py") for file in (ROOT / folder).rglob(f"*.{end}")]
     known = [f"/{path.relative_to(ROOT)}" for path in files]
     named = {name for name in re.findall(r"`([\w/]+\.(?:rs|py))`", page) if not re.search("DOCUMENT|SLUG", name)}
@@ -84,11 +88,15 @@ def test_a_crate_knows_those_to_its_left() -> None:
 
 
 def test_the_package_knows_no_experiment_and_the_engine_no_packet() -> None:
-    folder = ROOT / "python/xoff/experiments"
-    others = [path for path in python() if not path.is_relative_to(folder)]
-    assert [
-        str(path) for path in others if re.search(r"^\s*(from|import) xoff\.experiments", path.read_text("utf-8"), re.M)
-    ] == []
+    """The package finds experiments by entry points: no import and no name in the code leads to a module of theirs."""
+    naming = []
+    for path in product():
+        for node in ast.walk(ast.parse(path.read_text("utf-8"))):
+            names = [alias.name for alias in node.names] if isinstance(node, ast.Import) else []
+            names += [node.module or ""] if isinstance(node, ast.ImportFrom) else []
+            names += [node.value] if isinstance(node, ast.Constant) and isinstance(node.value, str) else []
+            naming += [str(path) for name in names if re.match(r"xoff_experiments(\.|$)", name)]
+    assert naming == []
     engine = "\n".join("\n".join(code(path)) for path in rust() if "engine" in path.parts)
     assert not re.search(r"\b(Packet|Queue|Port|Switch|Pause)\b", engine)
 
@@ -114,8 +122,10 @@ def imports(path: Path, modules: dict[str, Path]) -> set[str]:
 
 def test_no_import_in_a_circle() -> None:
     names = {
-        ".".join(path.relative_to(ROOT / "python").with_suffix("").parts).removesuffix(".__init__"): path
+        ".".join(path.relative_to(root).with_suffix("").parts).removesuffix(".__init__"): path
         for path in python()
+        for root in (ROOT / "python", ROOT / "experiments")
+        if path.is_relative_to(root)
     }
     graph = {name: imports(path, names) - {name} for name, path in names.items()}
     list(TopologicalSorter(graph).static_order())

@@ -47,6 +47,8 @@ def test_the_core_of_make_try_is_used_by_a_command_of_its_own(tmp_path: Path) ->
     (tmp_path / "tools").mkdir()
     for name in ("try.sh", "lock.sh"):
         shutil.copy(_ROOT / "tools" / name, tmp_path / "tools" / name)
+    # The experiments are in the environment of the tests.
+    (tmp_path / "tools" / "experiments.sh").touch(0o755)
     (tmp_path / "python").symlink_to(_ROOT / "python")
     cargo, python = tmp_path / "bin" / "cargo", tmp_path / ".venv" / "bin" / "python"
     for file, text in ((cargo, _CARGO), (python, f'#!/bin/sh\nexec {sys.executable} "$@"\n')):

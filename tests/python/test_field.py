@@ -11,15 +11,15 @@ import pytest
 
 import xoff
 from xoff import reproduce, running
-from xoff.experiments.field import answers, main
-from xoff.experiments.field._chooser import SWITCHES, choices
-from xoff.experiments.field._fabric import AFTER_MS, MAIN, Setting, scenario
-from xoff.experiments.field._links import Link, Products
-from xoff.experiments.field._mechanisms import CONTROLS, LOSSES, PATHS, grid, name_of, row_of, rows, why_not
-from xoff.experiments.field._runs import Alone, Run, Runs, p99, read
-from xoff.experiments.field._sentences import above, parts, shorter
 from xoff.reproduce.changes import changed
 from xoff.reproduce.runs import Results
+from xoff_experiments.field import answers, main
+from xoff_experiments.field._chooser import SWITCHES, choices
+from xoff_experiments.field._fabric import AFTER_MS, MAIN, Setting, scenario
+from xoff_experiments.field._links import Link, Products
+from xoff_experiments.field._mechanisms import CONTROLS, LOSSES, PATHS, grid, name_of, row_of, rows, why_not
+from xoff_experiments.field._runs import Alone, Run, Runs, p99, read
+from xoff_experiments.field._sentences import above, parts, shorter
 
 _RATE = "network.leaf_spine.link.rate"
 _DELAY = "network.leaf_spine.link.delay"

@@ -15,13 +15,13 @@ import pytest
 
 import xoff
 from xoff import reproduce
-from xoff.experiments.hardware import guesses, measurements, misses
-from xoff.experiments.hardware._rows import Row, measured, size_name
 from xoff.reproduce import as_results
 from xoff.reproduce.runs import Runner
+from xoff_experiments.hardware import guesses, measurements, misses
+from xoff_experiments.hardware._rows import Row, measured, size_name
 
 _ROOT = Path(__file__).resolve().parents[2]
-_FILE = reproduce.directory() / "hardware" / "measured.csv"
+_FILE = reproduce.documents()["hardware"].folder / "measured.csv"
 _PAGE = (_ROOT / "docs" / "experiments" / "hardware.md").read_text("utf-8")
 _HOW_TO = (_ROOT / "docs" / "how-to" / "slow-nccl-tests.md").read_text("utf-8")
 _COLUMNS = {

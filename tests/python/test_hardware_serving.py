@@ -16,17 +16,17 @@ import pytest
 
 import xoff
 from xoff import reproduce
-from xoff.experiments.hardware import (
+from xoff.reproduce import as_results
+from xoff.reproduce.runs import Runner
+from xoff_experiments.hardware import (
     _kernel_rows,
     _kv_rows,
     kernel_misses,
     kernels,
     kv_caches,
 )
-from xoff.experiments.hardware._kernel_rows import BOTH, COMBINE, DISPATCH, HELD_OUT, SETS, SHOWN, overhead_us, reached
-from xoff.experiments.hardware._kv_rows import OF_PREFILL, OF_RATE, SGLANG, VLLM, prefill_of, rows_of
-from xoff.reproduce import as_results
-from xoff.reproduce.runs import Runner
+from xoff_experiments.hardware._kernel_rows import BOTH, COMBINE, DISPATCH, HELD_OUT, SETS, SHOWN, overhead_us, reached
+from xoff_experiments.hardware._kv_rows import OF_PREFILL, OF_RATE, SGLANG, VLLM, prefill_of, rows_of
 
 _ROOT = Path(__file__).resolve().parents[2]
 _PAGE = (_ROOT / "docs" / "experiments" / "hardware.md").read_text("utf-8")
@@ -75,7 +75,7 @@ _KV_CACHES: Mapping[str, tuple[tuple[float, ...], ...]] = {
 def _listed(name: str) -> dict[str, list[dict[str, str]]]:
     """Returns the lines of a file by table."""
     found: dict[str, list[dict[str, str]]] = {}
-    with (reproduce.directory() / "hardware" / name).open(newline="", encoding="utf-8") as file:
+    with (reproduce.documents()["hardware"].folder / name).open(newline="", encoding="utf-8") as file:
         for line in csv.DictReader(file):
             found.setdefault(line["table"], []).append(line)
     return found

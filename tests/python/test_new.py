@@ -23,7 +23,7 @@ _TARGET = Path(os.environ.get("CARGO_TARGET_DIR", _ROOT / "target"))
 @pytest.fixture
 def checkout(tmp_path: Path) -> Path:
     """Returns a copy of this checkout's crates and package for the skeletons."""
-    experiments = Path("python", "xoff", "experiments")
+    experiments = Path("experiments", "xoff_experiments")
     shutil.copytree(_ROOT / experiments, tmp_path / experiments, ignore=shutil.ignore_patterns("__pycache__"))
     _copy(tmp_path, ["crates", "Cargo.toml", "Cargo.lock", "rust-toolchain.toml", "rustfmt.toml"])
     return tmp_path
@@ -112,7 +112,7 @@ def test_new_parts_are_everywhere(checkout: Path) -> None:
 
 def test_an_experiment_runs(checkout: Path) -> None:
     create("experiment", "sfc/brand_new", checkout)
-    script = checkout / "python" / "xoff" / "experiments" / "sfc" / "brand_new.py"
+    script = checkout / "experiments" / "xoff_experiments" / "sfc" / "brand_new.py"
     names: dict[str, object] = {"__name__": "brand_new"}
     exec(compile(script.read_text("utf-8"), str(script), "exec"), names)  # noqa: S102 (we wrote it just now)
     results = {name: xoff.run(scenario) for name, scenario in names["scenarios"](quick=True).items()}  # type: ignore[operator]

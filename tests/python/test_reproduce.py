@@ -18,7 +18,7 @@ from xoff.reproduce.page import counted, row, text_of
 from xoff.reproduce.runs import Results, RunFailed, Runner
 from xoff.study.store import Store
 
-_RECORDED: dict[str, str] = json.loads((reproduce.directory() / "verdicts.json").read_text("utf-8"))
+_RECORDED: dict[str, str] = json.loads(reproduce.documents()["sfc"].verdicts.read_text("utf-8"))
 _DOCUMENTS = list(dict.fromkeys(id.partition("/")[0] for id in _RECORDED))
 _SLOW = {"ai-fabrics", "congestion-isolation", "field", "portfc", "sfc", "sfc-proxy"}
 """Documents with slow quick variants. Each document has a separate test, which can be requested alone."""
@@ -223,19 +223,19 @@ def test_an_experiment_is_exported_as_a_study_that_runs_the_same(tmp_path: Path,
     )
     studies = [Path(one) for one in json.loads(done.stdout)["studies"]]
     # Formulas alone need no simulation.
-    assert [study.parent.name for study in studies] == ["baseline", "incast_3_to_1"]
-    text = studies[1].read_text("utf-8")
+    assert [study.parent.name for study in studies] == ["incast_3_to_1", "baseline"]
+    text = studies[0].read_text("utf-8")
     assert text.startswith("# sfc/incast_3_to_1: SFC simulation")
     assert "# buffer of a port (KB): 400 (given: Part 5, basic settings)" in text
     (one,) = reproduce.select(["sfc/5.1"])
     with Runner({one.id: one.module.scenarios(True)}) as runner:
         results = runner.results(one.id)
-    study = xoff.sweep(studies[1], out=tmp_path / "study")
+    study = xoff.sweep(studies[0], out=tmp_path / "study")
     found = study.runs.select(["variant", "fingerprint"]).to_pylist()
     assert {row["variant"]: row["fingerprint"] for row in found} == {
         name.removesuffix("/seed 1"): result.fingerprint for name, result in results.items()
     }
-    for file in (studies[1].parent / "scenarios").iterdir():
+    for file in (studies[0].parent / "scenarios").iterdir():
         assert xoff.run(file).fingerprint in {result.fingerprint for result in results.values()}
     again = xoff_here("reproduce", "sfc/5.1", "--export", str(tmp_path / "to"))
     assert (again.returncode, "is not empty" in again.stderr) == (2, True)

@@ -27,6 +27,12 @@ def test_crates_need_crates_of_the_same_version() -> None:
     assert own == dict.fromkeys(["xoff-units", "xoff-engine", "xoff-models", "xoff-scenario"], _VERSION)
 
 
+def test_the_experiments_have_it_and_need_it() -> None:
+    project = tomllib.loads((_ROOT / "experiments" / "pyproject.toml").read_text("utf-8"))["project"]
+    assert project["version"] == _VERSION
+    assert project["dependencies"] == [f"xoff[figures]=={_VERSION}"]
+
+
 def test_the_citation_has_it() -> None:
     (version,) = re.findall(r"^version: (.+)$", (_ROOT / "CITATION.cff").read_text("utf-8"), re.M)
     assert version == _VERSION

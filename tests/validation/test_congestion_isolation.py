@@ -7,8 +7,8 @@ import pytest
 from tests.validation.traces import events
 
 import xoff
-from xoff.experiments.congestion_isolation._fabric import MARKS, Case
-from xoff.experiments.congestion_isolation._fabric import scenario as fabric
+from xoff_experiments.congestion_isolation._fabric import MARKS, Case
+from xoff_experiments.congestion_isolation._fabric import scenario as fabric
 
 LINK = {"rate": "100Gbps", "delay": "200ns"}
 PACKET = 1500

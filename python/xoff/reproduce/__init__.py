@@ -1,6 +1,14 @@
-"""Published experiments: finds the files in ``xoff/experiments/``, runs their scenarios, and judges their claims.
+"""Published experiments: finds installed experiments, runs their scenarios, and judges their claims.
 
-An experiment is one file, ``xoff/experiments/<document>/<experiment>.py``. It defines:
+The experiments are in packages of their own, because the simulator does not need them. ``xoff[experiments]`` installs
+those of xoff. A package names itself by an entry point in the group ``xoff.experiments``:
+
+    [project.entry-points."xoff.experiments"]
+    my-experiments = "my_experiments"
+
+A folder in the package is a document, and a file in this folder is an experiment:
+``my_experiments/<document>/<experiment>.py``. ``DOCUMENTS`` in the package's ``__init__.py`` is optional, and gives the
+order of the documents in lists. An experiment defines:
 
 - ``CITATION``: the reproduced publication, in one sentence;
 - ``CLAIMS``: the published claims by id, such as ``{"sfc/5.1": "…"}``, written before the first run;
@@ -19,7 +27,7 @@ to run, open choices with which each statement is also judged, and reasons for f
 has one claim with two judgements: a *direction*, a `Decision` over the seeds, and a *size*, published beside measured
 numbers (`verdict.py`).
 
-The folder ``xoff/experiments/sfc_proxy`` is the document ``sfc-proxy``. A file with empty ``CLAIMS`` is left out. Files
+The folder ``sfc_proxy`` is the document ``sfc-proxy``. A file with empty ``CLAIMS`` is left out. Files
 whose name begins with an underscore are shared by the experiments of a document; ``page.md`` is the introduction of its
 page; ``_design.py`` declares the open choices that ``--design`` screens (`design.py`). ``python -m xoff.reproduce``
 records the verdicts of the quick variants for comparison by a test.
@@ -48,7 +56,7 @@ from xoff.reproduce.decision import (
 )
 from xoff.reproduce.design import Design, Factor
 from xoff.reproduce.evaluation import Request, evaluate, record
-from xoff.reproduce.finding import Experiment, directory, experiments, select
+from xoff.reproduce.finding import Document, Experiment, documents, experiments, select
 from xoff.reproduce.judged import Judged
 from xoff.reproduce.parameters import Parameter, chosen, given
 from xoff.reproduce.readings import Readings, Spread, as_results
@@ -61,6 +69,7 @@ __all__ = [
     "Claim",
     "Decision",
     "Design",
+    "Document",
     "Experiment",
     "Factor",
     "Judged",
@@ -79,7 +88,7 @@ __all__ = [
     "below",
     "choice_of",
     "chosen",
-    "directory",
+    "documents",
     "evaluate",
     "experiments",
     "fact",

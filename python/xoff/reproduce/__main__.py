@@ -7,4 +7,5 @@ import sys
 from xoff.reproduce.evaluation import record
 
 if __name__ == "__main__":
-    print(f"recorded the verdicts of the quick variants in {record(sys.argv[1:])}")
+    for file in record(sys.argv[1:]):
+        print(f"recorded the verdicts of the quick variants in {file}")

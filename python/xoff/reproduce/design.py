@@ -25,7 +25,7 @@ from xoff import _core
 from xoff._core import InputError
 from xoff.factorial import Levels, effects, fraction
 from xoff.reproduce.cases import Cases
-from xoff.reproduce.finding import Experiment
+from xoff.reproduce.finding import Experiment, documents
 from xoff.reproduce.judged import Judged
 from xoff.reproduce.verdict import Part
 from xoff.results import Result
@@ -89,13 +89,10 @@ class Screened:
 
 def design_of(document: str) -> Design:
     """Returns the design of a document. Raises `InputError` if the document declares none."""
-    name = f"xoff.experiments.{document.replace('-', '_')}._design"
-    try:
-        found: Design = import_module(name).DESIGN
-    except ModuleNotFoundError as error:
-        if error.name != name:
-            raise
-        raise InputError(f"`{document}` declares no choices to screen: `_design.py` beside its experiments") from None
+    known = documents().get(document)
+    if known is None or not (known.folder / "_design.py").is_file():
+        raise InputError(f"`{document}` declares no choices to screen: `_design.py` beside its experiments")
+    found: Design = import_module(f"{known.module}._design").DESIGN
     return found
 
 

@@ -14,7 +14,7 @@ from xoff._core import InputError
 from xoff.reproduce.changes import changed
 from xoff.reproduce.design import design_of, found_in, key, screened, section
 from xoff.reproduce.design_figure import draw
-from xoff.reproduce.finding import Experiment, directory, experiments, select
+from xoff.reproduce.finding import Experiment, documents, experiments, select
 from xoff.reproduce.page import Changes, Outcome, Table, row, write
 from xoff.reproduce.runs import Runner
 
@@ -80,7 +80,7 @@ def evaluate(request: Request, *, out: Path | None = None, bar: StudyBar | None 
             chart = f"{document}-decides.svg"
             write(
                 document,
-                _introduction(document),
+                documents()[document].introduction,
                 of_it,
                 out / name,
                 quick=request.quick,
@@ -134,20 +134,23 @@ def _name(document: str, done: Sequence[str], of_all: Sequence[str]) -> str:
     return document if len(done) == len(of_all) else f"{document}-{part if len(part) < 100 else 'part'}"
 
 
-def _introduction(document: str) -> str:
-    file = directory() / document.replace("-", "_") / "page.md"
-    return file.read_text("utf-8") if file.is_file() else ""
+def record(ids: Sequence[str] = ()) -> list[Path]:
+    """Writes the verdicts of quick variants into ``verdicts.json`` of their packages; returns the paths.
 
-
-def record(documents: Sequence[str] = ()) -> Path:
-    """Writes the verdicts of quick variants into ``xoff/experiments/verdicts.json``; returns its path.
-
-    documents: the documents to record; verdicts of other documents stay. All if empty.
+    ids: the documents to record; verdicts of other documents stay. All if empty.
     """
-    file = directory() / "verdicts.json"
-    kept = json.loads(file.read_text("utf-8")) if documents else {}
-    outcomes = evaluate(Request(select(documents), quick=True))
-    kept |= {claim.id: claim.words for outcome in outcomes for claim in outcome.claims}
-    known = [id for one in experiments() for id in one.module.CLAIMS]
-    file.write_text(json.dumps({id: kept[id] for id in known if id in kept}, indent=2) + "\n", "utf-8")
-    return file
+    outcomes = evaluate(Request(select(ids), quick=True))
+    found = {claim.id: claim.words for outcome in outcomes for claim in outcome.claims}
+    of_each = documents()
+    files = list(dict.fromkeys(of_each[outcome.experiment.partition("/")[0]].verdicts for outcome in outcomes))
+    for file in files:
+        kept = json.loads(file.read_text("utf-8")) if ids and file.is_file() else {}
+        known = [
+            id
+            for one in experiments()
+            if of_each[one.id.partition("/")[0]].verdicts == file
+            for id in one.module.CLAIMS
+        ]
+        verdicts = {id: words for id in known if (words := found.get(id) or kept.get(id))}
+        file.write_text(json.dumps(verdicts, indent=2) + "\n", "utf-8")
+    return files

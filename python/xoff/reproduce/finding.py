@@ -1,12 +1,18 @@
-"""Finds the experiments, and selects experiments by id."""
+"""Finds the experiments of installed packages, and selects experiments by id.
+
+A package with experiments names itself by an entry point in the group ``xoff.experiments``. The package has a folder
+for each document, and may define ``DOCUMENTS``, the ids of its documents in the order of lists.
+"""
 
 from __future__ import annotations
 
 import difflib
 import importlib
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from importlib import metadata
 from pathlib import Path
+from types import ModuleType
 from typing import Any, Protocol, cast
 
 from xoff._core import InputError
@@ -68,30 +74,107 @@ class Experiment:
         return getattr(self.module, "DERIVED", None)
 
 
-def directory() -> Path:
-    """Returns the directory of the experiments, a folder of this package."""
-    return Path(__file__).resolve().parents[1] / "experiments"
+GROUP = "xoff.experiments"
+"""The group of the entry points by which packages of experiments are found."""
+
+
+@dataclass(frozen=True, slots=True)
+class Document:
+    """A folder of experiments in an installed package."""
+
+    id: str
+    module: str
+    """The name of the folder as a module: ``xoff_experiments.sfc_proxy`` for the document ``sfc-proxy``."""
+    folder: Path
+
+    @property
+    def introduction(self) -> str:
+        """The introduction of the document's page: ``page.md``, or an empty text."""
+        file = self.folder / "page.md"
+        return file.read_text("utf-8") if file.is_file() else ""
+
+    @property
+    def verdicts(self) -> Path:
+        """The file of the recorded verdicts, which the documents of a package share."""
+        return self.folder.parent / "verdicts.json"
+
+
+def documents() -> dict[str, Document]:
+    """Returns the documents of all installed packages by id, in the order of lists.
+
+    Raises `InputError` if a package cannot be imported, or two packages have a document of the same name.
+    """
+    found: dict[str, Document] = {}
+    for entry in sorted(metadata.entry_points(group=GROUP), key=lambda one: one.name):
+        for document in _documents(_imported(entry)):
+            other = found.setdefault(document.id, document)
+            if other.module != document.module:
+                packages = " and ".join(f"`{one.module.partition('.')[0]}`" for one in (other, document))
+                raise InputError(f"reproduce: document `{document.id}` is in {packages}; uninstall one of the two")
+    return found
+
+
+def _imported(entry: metadata.EntryPoint) -> ModuleType:
+    """Returns the package of an entry point."""
+    try:
+        package = importlib.import_module(entry.module)
+    except ModuleNotFoundError as error:
+        # A library that the package imports is another case: the message names the library.
+        if error.name is None or error.name.partition(".")[0] != entry.module.partition(".")[0]:
+            raise
+        raise InputError(
+            f"reproduce: the package `{entry.module}` of entry point `{entry.name}` is missing; install it again"
+        ) from None
+    if not hasattr(package, "__path__"):
+        raise InputError(
+            f"reproduce: entry point `{entry.name}` names the module `{entry.module}`; name a package, a folder with a "
+            "folder for each document"
+        )
+    return package
+
+
+def _documents(package: ModuleType) -> Iterator[Document]:
+    """Yields the documents of a package: those of ``DOCUMENTS``, then the others sorted by name."""
+    root = Path(package.__path__[0])
+    known = {
+        folder.name.replace("_", "-"): folder
+        for folder in sorted(root.iterdir())
+        if folder.is_dir() and any(folder.glob("[!_]*.py"))
+    }
+    first = [id for id in getattr(package, "DOCUMENTS", ()) if id in known]
+    for id in dict.fromkeys([*first, *known]):
+        yield Document(id, f"{package.__name__}.{known[id].name}", known[id])
 
 
 def experiments() -> list[Experiment]:
     """Returns all experiments, in the order of their documents and claims."""
     found = []
-    for file in sorted(directory().glob("*/*.py")):
-        if not file.name.startswith("_"):
-            module = importlib.import_module(f"xoff.experiments.{file.parent.name}.{file.stem}")
-            document = file.parent.name.replace("_", "-")
-            # A file without claims needs a feature that this build lacks.
-            if module.CLAIMS:
-                found.append(Experiment(f"{document}/{file.stem}", cast(Module, module)))
-    return sorted(found, key=lambda one: (one.id.partition("/")[0], next(iter(one.module.CLAIMS))))
+    for document in documents().values():
+        modules = {
+            file.stem: importlib.import_module(f"{document.module}.{file.stem}")
+            for file in sorted(document.folder.glob("[!_]*.py"))
+        }
+        # A file without claims needs a feature that this build lacks.
+        of_it = [
+            Experiment(f"{document.id}/{name}", cast(Module, module))
+            for name, module in modules.items()
+            if module.CLAIMS
+        ]
+        found += sorted(of_it, key=lambda one: next(iter(one.module.CLAIMS)))
+    return found
 
 
 def select(ids: Sequence[str]) -> list[Experiment]:
     """Returns experiments by the ids of claims, experiments or documents; all without ids.
 
-    Raises `InputError` for an unknown id.
+    Raises `InputError` for an unknown id, and if no experiments are installed.
     """
     known = experiments()
+    if not known:
+        raise InputError(
+            "reproduce: no published experiments are installed; install them with: pip install 'xoff[experiments]', "
+            "or in a checkout with: make build"
+        )
     chosen: dict[str, Experiment] = {}
     for wanted in ids:
         matches = [one for one in known if wanted in {one.id, one.id.partition("/")[0]} or wanted in one.module.CLAIMS]
