@@ -65,12 +65,13 @@ test-browser: playground ## checks the page of a report and the playground in a 
 bench: build ## measures data packet-hops per CPU-second on the bench cases
 	@$(BIN)/xoff bench
 
-wheel: environment ## builds a wheel into dist/, which needs neither Rust nor this checkout
+wheel: environment ## builds wheels of xoff and of the experiments into dist/, which need neither Rust nor this checkout
 	@$(BIN)/python tools/crates.py >/dev/null
 	@$(BIN)/maturin build --release --locked --quiet --out dist
+	@$(BIN)/python -m flit_core.wheel --outdir dist experiments >/dev/null
 	@ls dist/*.whl
 
-wheel-manylinux: environment ## builds a wheel into dist/ that also runs on Linux of 2014, by Zig
+wheel-manylinux: environment ## builds wheels into dist/ that also run on Linux of 2014, by Zig
 	@$(BIN)/python tools/crates.py >/dev/null
 	@tools/wheel.sh
 	@ls dist/*.whl
@@ -99,7 +100,7 @@ lock: ## writes requirements-dev.lock anew with the newest versions
 	@$(BIN)/python -m pip install --quiet --upgrade pip
 	@$(BIN)/python -m pip install --quiet --group development "pyarrow>=16" "typer>=0.16" "rich>=13" "Jinja2>=3.1" "tomlkit>=0.13"
 	@{ echo "# Exact versions of everything the development environment needs; 'make lock' writes this file anew."; \
-	   $(BIN)/python -m pip freeze --exclude xoff; } > requirements-dev.lock
+	   $(BIN)/python -m pip freeze --exclude xoff --exclude xoff-experiments; } > requirements-dev.lock
 
 clean: ## removes everything that was built
 	@cargo clean --quiet

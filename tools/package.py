@@ -28,7 +28,7 @@ def absolute(text: str, address: str, version: str) -> str:
 
 
 def with_urls(project: str, address: str, documentation: str, version: str) -> str:
-    """Returns the text of ``pyproject.toml`` with a table of addresses."""
+    """Returns the text of a ``pyproject.toml`` with a table of addresses."""
     urls = {
         "Homepage": address,
         "Documentation": documentation or f"{address}/blob/v{version}/docs/index.md",
@@ -37,7 +37,7 @@ def with_urls(project: str, address: str, documentation: str, version: str) -> s
         "Schema": f"{address}/raw/v{version}/schema/scenario.schema.json",
     }
     table = "[project.urls]\n" + "".join(f'{name} = "{url}"\n' for name, url in urls.items())
-    return project.replace("[project.scripts]", table + "\n[project.scripts]", 1)
+    return re.sub(r"^(?=\[project\.(?:scripts|entry-points))", lambda _: f"{table}\n", project, count=1, flags=re.M)
 
 
 def crate_with_urls(manifest: str, address: str, documentation: str) -> str:
@@ -64,11 +64,12 @@ def export(to: Path, address: str, documentation: str = "") -> None:
         tarfile.open(fileobj=process.stdout, mode="r|") as archive,
     ):
         archive.extractall(to, filter="data")
-    readme, project = to / "README.md", to / "pyproject.toml"
+    readme = to / "README.md"
     readme.write_text(absolute(readme.read_text("utf-8"), address, number), "utf-8")
     for manifest in to.glob("crates/*/Cargo.toml"):
         manifest.write_text(crate_with_urls(manifest.read_text("utf-8"), address, documentation), "utf-8")
-    project.write_text(with_urls(project.read_text("utf-8"), address, documentation, number), "utf-8")
+    for project in (to / "pyproject.toml", to / "experiments" / "pyproject.toml"):
+        project.write_text(with_urls(project.read_text("utf-8"), address, documentation, number), "utf-8")
 
 
 def main() -> None:

@@ -1,5 +1,6 @@
 #!/usr/bin/env bash
-# Writes the files of a release into dist/: the source distribution, and a wheel for Linux with an old C library.
+# Writes the files of a release into dist/: the source distribution and a wheel for Linux with an old C library, and both
+# for the experiments.
 #   tools/release.sh https://ADDRESS-OF-THE-REPOSITORY [ADDRESS-OF-THE-DOCUMENTATION]
 # The source is the last commit. Nothing is uploaded.
 set -euo pipefail
@@ -14,5 +15,7 @@ export CARGO_TARGET_DIR=${CARGO_TARGET_DIR:-$PWD/target}
 out=$PWD/dist
 rm -rf "$out"
 (cd "$work/source" && "$OLDPWD/.venv/bin/maturin" sdist --out "$out")
+(cd "$work/source/experiments" &&
+    "$OLDPWD/.venv/bin/python" -c 'import sys; from flit_core.buildapi import build_sdist; build_sdist(sys.argv[1])' "$out")
 tools/wheel.sh "$work/source" "$out"
 ls "$out"

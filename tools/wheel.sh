@@ -1,5 +1,6 @@
 #!/usr/bin/env bash
-# Builds a wheel for Linux that runs with the C library 2.17 of 2012 (manylinux2014). Zig links against that version.
+# Builds a wheel for Linux that runs with the C library 2.17 of 2012 (manylinux2014), and the wheel of the experiments.
+# Zig links against that version.
 #   tools/wheel.sh [SOURCE [OUT]]
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
@@ -12,4 +13,5 @@ zig=0.17.1
 export CARGO_TARGET_DIR=${CARGO_TARGET_DIR:-$PWD/target}
 export PATH=$PWD/.venv/bin:$PATH
 cd "$source"
+python -m flit_core.wheel --outdir "$out" experiments >/dev/null
 maturin build --release --locked --quiet --zig --compatibility manylinux2014 --out "$out"

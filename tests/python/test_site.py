@@ -109,10 +109,12 @@ def test_links_of_the_package_page_are_absolute() -> None:
     assert not [target for target in targets if not target.startswith(("https://", "#"))]
     assert "](https://host.test/me/xoff/blob/v1.2.3/docs/index.md)" in readme
     assert "](https://host.test/me/xoff/raw/v1.2.3/docs/images/tutorial-victim.svg)" in readme
-    project = package.with_urls((_ROOT / "pyproject.toml").read_text("utf-8"), "https://host.test/me/xoff", "", "1.2.3")
-    urls = tomllib.loads(project)["project"]["urls"]
-    assert urls["Documentation"] == "https://host.test/me/xoff/blob/v1.2.3/docs/index.md"
-    assert tomllib.loads(project)["project"]["scripts"] == {"xoff": "xoff.__main__:main"}
+    for place in ("pyproject.toml", "experiments/pyproject.toml"):
+        text = (_ROOT / place).read_text("utf-8")
+        project = tomllib.loads(package.with_urls(text, "https://host.test/me/xoff", "", "1.2.3"))["project"]
+        urls = project.pop("urls")
+        assert urls["Documentation"] == "https://host.test/me/xoff/blob/v1.2.3/docs/index.md"
+        assert project == tomllib.loads(text)["project"]
 
 
 @pytest.mark.parametrize("file", sorted(_ROOT.glob("crates/*/Cargo.toml")), ids=lambda file: file.parent.name)

@@ -6,6 +6,7 @@ import json
 import os
 import subprocess
 import sys
+import zipfile
 from pathlib import Path
 
 import pytest
@@ -33,15 +34,29 @@ def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
     _done([maturin, "build", "--release", "--locked", "--quiet", "--out", place], _ROOT)
     (found,) = place.glob("*.whl")
     assert "-abi3-" in found.name
+    assert not [name for name in zipfile.ZipFile(found).namelist() if "experiments" in name]
     return found
 
 
 @pytest.fixture(scope="module")
-def programs(wheel: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The programs of an environment with the wheel, its extras, and the libraries that pages show beside xoff."""
+def experiments(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A wheel of the experiments of this checkout."""
+    return _experiments(tmp_path_factory.mktemp("experiments"))
+
+
+def _experiments(place: Path) -> Path:
+    """Builds the wheel of the experiments into a folder."""
+    _done([sys.executable, "-m", "flit_core.wheel", "--outdir", place, _ROOT / "experiments"], place)
+    (found,) = place.glob("*.whl")
+    return found
+
+
+@pytest.fixture(scope="module")
+def programs(wheel: Path, experiments: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The programs of an environment with both wheels, the extras, and the libraries that pages show beside xoff."""
     found = _environment(tmp_path_factory.mktemp("whole"))
     libraries = ["polars", "pandas", "duckdb", "-c", str(_ROOT / "requirements-dev.lock")]
-    _install(found, f"{wheel}[figures,design,tune,chakra]", *libraries)
+    _install(found, f"{wheel}[figures,design,tune,chakra]", str(experiments), *libraries)
     return found
 
 
@@ -56,7 +71,7 @@ def _install(programs: Path, *packages: str) -> None:
 
 
 @pytest.mark.slow
-def test_a_wheel_works_in_an_empty_environment(wheel: Path, tmp_path: Path) -> None:
+def test_a_wheel_works_in_an_empty_environment(wheel: Path, experiments: Path, tmp_path: Path) -> None:
     programs = _environment(tmp_path)
     _install(programs, str(wheel))
     command, python = programs / "xoff", programs / "python"
@@ -70,9 +85,25 @@ def test_a_wheel_works_in_an_empty_environment(wheel: Path, tmp_path: Path) -> N
     _install(programs, f"{wheel}[figures]")
     _done([command, "report", "mine"], tmp_path)
     assert (tmp_path / "mine" / "report.html").is_file()
+    without = subprocess.run([command, "reproduce"], cwd=tmp_path, capture_output=True, text=True, check=False)
+    assert (without.returncode, without.stderr.count("\n")) == (2, 1)
+    assert "pip install 'xoff[experiments]'" in without.stderr
+    _install(programs, f"{wheel}[experiments]", "--find-links", str(experiments.parent))
     verdict = json.loads(_done([command, "reproduce", "--quick", "sfc/5.1", "--out", "out", "--json"], tmp_path))
     assert verdict["claims"][0]["holds"]
     assert (tmp_path / "out" / "sfc-incast_3_to_1-quick.svg").is_file()
+
+
+def test_the_wheel_of_the_experiments_has_all_of_their_files(tmp_path: Path) -> None:
+    folder = _ROOT / "experiments"
+    files = {
+        file.relative_to(folder).as_posix()
+        for file in (folder / "xoff_experiments").rglob("*")
+        if file.is_file() and "__pycache__" not in file.parts
+    }
+    packed = set(zipfile.ZipFile(_experiments(tmp_path)).namelist())
+    assert {name for name in packed if ".dist-info/" not in name} == files
+    assert {Path(name).suffix for name in files} == {".py", ".md", ".csv", ".json"}
 
 
 @pytest.mark.slow
