@@ -101,7 +101,10 @@ class _Sample:
         )
 
     def _memory_at_end(self) -> int:
-        """Extends the growth over the second half of the sample, because memory first grows to hold packets in flight."""
+        """Extends the growth over the second half of the sample.
+
+        In the first half memory also grows to hold the packets in flight.
+        """
         share, memory = self._memory[-1]
         before, held = next(one for one in self._memory if 2 * one[0] >= share)
         rate = (memory - held) / (share - before) if share > before else 0.0
