@@ -90,11 +90,8 @@ impl Node {
 
     /// True if the node has an active fault that affects arrivals.
     fn has_fault(&self) -> bool {
-        self.faults.vanish > 0
-            || self
-                .failing
-                .as_ref()
-                .is_some_and(|failing| failing.lines.iter().any(|line| !line.downs.is_empty()))
+        let failing = self.failing.as_ref();
+        failing.is_some_and(|failing| failing.lines.iter().any(|line| !line.downs.is_empty()))
     }
 
     /// The link of a port goes down.
@@ -340,11 +337,6 @@ impl Node {
 
     /// True if a data packet for a port is lost, as its link is down.
     pub(super) fn refuses(&mut self, port: PortId, packet: &Packet, cx: &mut Cx<'_>) -> bool {
-        if self.faults.vanish > 0 {
-            self.faults.vanish -= 1;
-            self.has_fault = self.has_fault();
-            return true;
-        }
         let Some(by) = self.failing.as_ref().and_then(|failing| failing.flushes(port)) else { return false };
         let queue = self.core.queue_for(packet.class(), packet.in_port());
         if let Some(failing) = &mut self.failing {

@@ -99,9 +99,6 @@ impl Node {
             self.leave(out, queue, packet, cx);
         } else {
             self.core.ports[out].push(queue, packet);
-            if self.faults.overtake > 0 {
-                self.overtake(out, queue);
-            }
             self.kick(out, cx);
         }
     }
@@ -113,18 +110,6 @@ impl Node {
             limits.check(&self.core);
         }
         self.core.ingress[group].add(bytes)
-    }
-
-    #[cold]
-    fn overtake(&mut self, port: PortId, queue: QueueId) {
-        let packets = &mut self.core.ports[port].queues[queue].packets;
-        let last = packets.len() - 1;
-        let before = last.checked_sub(1).and_then(|n| packets.get(n));
-        let alike = |a: &Packet, b: &Packet| (a.flow(), a.bytes()) == (b.flow(), b.bytes());
-        if before.zip(packets.get(last)).is_some_and(|(a, b)| alike(a, b)) {
-            self.faults.overtake -= 1;
-            packets.swap(last, last - 1);
-        }
     }
 
     /// Returns the port chosen by a mechanism, or by ECMP.

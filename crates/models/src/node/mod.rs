@@ -23,10 +23,10 @@ mod wire;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use crate::fault_injection::Faults;
+use crate::fault_injection::{Faults, Injected};
 use crate::ids::{PortId, QueueId};
 use xoff_engine::state;
-use xoff_engine::state::{State, StateVisitor, Word};
+use xoff_engine::state::{State, StateVisitor};
 use xoff_engine::{Context, Node as EngineNode, Timer};
 use xoff_units::{Duration, Moment, index, number, wide};
 
@@ -136,12 +136,13 @@ pub struct Node {
     limits: Option<Box<Limits>>,
     /// Frames that depart are recorded or followed, and arriving frames are examined.
     is_watched: bool,
-    /// A fault is active at the node, injected or by a link that is down.
+    /// A link of the node is down.
     has_fault: bool,
     /// Routes have changed since flows were last moved to other ports.
     is_rerouted: bool,
     acks: Acks,
-    faults: Faults,
+    /// Injected faults, if any.
+    injected: Option<Box<Injected>>,
     /// Numbers of started data packets at which the node asks for a checkpoint.
     pub marks: [u64; 2],
     /// Totals.
@@ -172,7 +173,7 @@ impl State for Node {
             cut_through,
             core,
             effects,
-            faults,
+            injected,
             counts,
             records,
             open_pauses,
@@ -214,7 +215,7 @@ impl State for Node {
         }
         walk.value(u64::from(*has_fault));
         walk.value(u64::from(*is_rerouted));
-        walk.value((faults.vanish, faults.overtake, faults.hurry).word());
+        walk.value(injected.as_ref().map_or(0, |injected| injected.word()));
         mechanisms.walk(walk);
         core.walk(walk);
         effects.walk(walk);
@@ -254,7 +255,7 @@ impl Node {
             effects,
             endpoint,
             cut_through: None,
-            faults: Faults::default(),
+            injected: None,
             marks: [u64::MAX; 2],
             acks: Acks::default(),
             wanted: Wanted::default(),
@@ -279,9 +280,9 @@ impl Node {
         let recorder =
             || Box::new(Recorder::new(self.core.id, self.core.ports.len(), wanted.delays.clone(), reorders));
         let delays = (wanted.delays != Traced::None).then(recorder);
-        let faults = if self.forwards { faults } else { Faults::default() };
-        let is_watched = wanted.packets || delays.is_some() || faults.hurry > 0;
-        Self { wanted, next_sample, is_watched, has_fault: faults.vanish > 0, delays, acks, faults, ..self }
+        let injected = if self.forwards { Injected::new(faults) } else { None };
+        let is_watched = wanted.packets || delays.is_some() || injected.is_some();
+        Self { wanted, next_sample, is_watched, delays, acks, injected, ..self }
     }
 
     /// Returns the node with cut-through inputs.
@@ -344,6 +345,12 @@ impl Node {
     fn trace_arrival(&mut self, port: PortId, packet: Packet, cx: &mut Cx<'_>) -> bool {
         if matches!(packet.kind(), Kind::Slice | Kind::Control) {
             return false;
+        }
+        if let Some(injected) = &mut self.injected
+            && packet.dst() != self.core.id
+            && injected.takes(&packet)
+        {
+            return true;
         }
         if self.failing.is_some() && self.intercept(port, &packet, cx) {
             return true;

@@ -142,12 +142,14 @@ impl Node {
             }
         }
         if self.is_watched {
+            if let Some(injected) = &mut self.injected {
+                injected.swaps(&mut frame, &mut self.core.ports[port].queues[queue].packets);
+                if injected.hurries(&frame, !is_express) {
+                    arrives = arrives - peer_delay;
+                }
+            }
             self.watch(port, queue, &frame, now, handled);
             self.keep(port, &frame, ends, cx);
-            if self.faults.hurry > 0 && frame.is_data() && !is_express {
-                self.faults.hurry -= 1;
-                arrives = arrives - peer_delay;
-            }
             if let Some(failing) = &self.failing {
                 failing.stamp(port, &mut frame);
             }
