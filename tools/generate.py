@@ -467,7 +467,7 @@ def renames_reference() -> str:
         "Version 0.2.0 renames settings, metrics and columns to the terms of the field.",
         "xoff refuses an old setting or metric and prints the new name. An old column is absent from new results.",
         "`xoff migrate FILE...` rewrites scenarios and studies, TOML or JSON; comments and layout of TOML files stay.",
-        "This page and the command use the same table, `crates/scenario/renames.toml`.",
+        "This page and the command use the same table, `crates/document/renames.toml`.",
         "",
         "A setting that moved to another table is refused by `xoff migrate`: move the setting by hand.",
         "",

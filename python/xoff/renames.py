@@ -1,4 +1,4 @@
-"""Names that a release changed, old to new. The table is ``crates/scenario/renames.toml``."""
+"""Names that a release changed, old to new. The table is ``crates/document/renames.toml``."""
 
 from __future__ import annotations
 

@@ -8,7 +8,7 @@ use xoff_models::mechanism::Hooks;
 use xoff_models::node::{FAULT, Node};
 use xoff_units::{Duration, Moment};
 
-use crate::document::Judgement;
+use xoff_document::Judgement;
 
 /// Verdicts by audit: `ok`, `recorded: …`, `failed: …`, or `cut: …` for a run that was ended before the audit
 /// could judge.

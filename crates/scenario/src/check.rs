@@ -12,13 +12,13 @@ use xoff_units::{Bytes, Duration, Moment, index, wide};
 
 use crate::dependency::{Cycle, Search, Traffic};
 use crate::derived_defaults::settled;
-use crate::document::{Audits, Judgement, Scenario};
-use crate::error::InputError;
 use crate::load::{load, packet_hops};
 use crate::runner::Runner;
 use crate::single_failures::failures;
-use crate::table::Input;
 use crate::warnings::{IngressPorts, Warning, ingress_ports, warnings};
+use xoff_document::Input;
+use xoff_document::InputError;
+use xoff_document::{Audits, Judgement, Scenario};
 
 /// Returns the load of each pool of serving, with the batch and the step at the equilibrium.
 fn serving(runner: &Runner) -> Vec<Value> {

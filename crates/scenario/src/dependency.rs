@@ -593,8 +593,8 @@ impl Edges {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::read::from_toml;
     use crate::runner::Runner;
+    use xoff_document::from_toml;
 
     fn search(text: &str) -> Search {
         let text = format!("{text}\n[switch.flow_control.pfc]\n");

@@ -7,10 +7,10 @@ use serde_json::{Map, Value, json};
 use xoff_models::network::Lines;
 use xoff_units::{Rate, index};
 
-use crate::document::Scenario;
-use crate::error::InputError;
 use crate::runner::Runner;
-use crate::table::{Input, table_files};
+use xoff_document::InputError;
+use xoff_document::Scenario;
+use xoff_document::{Input, table_files};
 
 /// A parameter without a given value, and its derived value.
 #[derive(Debug, Clone, PartialEq, Serialize)]

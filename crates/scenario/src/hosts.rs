@@ -3,11 +3,11 @@
 use serde::Serialize;
 use xoff_units::index;
 
-use crate::document::Scenario;
-use crate::error::InputError;
 use crate::limits;
 use crate::runner::topology;
-use crate::table::{Input, fill_network};
+use xoff_document::InputError;
+use xoff_document::Scenario;
+use xoff_document::{Input, fill_network};
 
 /// The hosts of a network, in the order of their numbers.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]

@@ -1,17 +1,10 @@
-//! The scenario document: schema, reading, checks, and the run.
-//!
-//! The types here are the only source of the schema. JSON Schema, typed Python classes and the parameter
-//! reference are generated from these types.
+//! Scenarios: checks that need the network, runs, and results.
 
 mod audit;
 mod check;
 mod dependency;
 mod derived_defaults;
-mod deserialize;
-mod diagnostics;
-mod document;
 mod epochs;
-mod error;
 mod fast_forward;
 mod faults;
 mod folding;
@@ -21,8 +14,6 @@ mod limits;
 mod load;
 mod memory;
 mod observer;
-mod read;
-mod renames;
 mod results;
 mod run;
 mod runner;
@@ -31,22 +22,21 @@ mod single_failures;
 mod summary;
 mod table;
 mod traffic;
-mod validate;
 mod verdicts;
 mod warnings;
 
 pub use check::check;
 pub use derived_defaults::settle;
-pub use document::{Audits, HostSettings, Judgement, Probe, Scenario, Switch, Turns};
-pub use error::{InputError, InputErrors};
 pub use hosts::{Hosts, hosts};
 pub use observer::{Observer, Progress};
-pub use read::{from_json, from_toml, request, schema};
-pub use renames::{Renames, renames};
 pub use results::{Declared, groups, listeners, measures, tables};
 pub use run::run;
 pub use runner::Runner;
 pub use simulation::Outcome;
 pub use summary::Summary;
-pub use table::{Cells, Column, Data, Input, Table, table_files};
+pub use table::{Column, Data, Table};
 pub use warnings::Warning;
+pub use xoff_document::{
+    Audits, Cells, HostSettings, Input, InputError, InputErrors, Judgement, Probe, Renames, Scenario, Switch,
+    Turns, from_json, from_toml, renames, request, schema, table_files,
+};

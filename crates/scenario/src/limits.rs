@@ -15,8 +15,8 @@ use xoff_models::routing::{MAX_SWITCHES, root};
 use xoff_models::topology::{PortSpec, Topology};
 use xoff_models::workload::{AllFlows, Workload};
 
-use crate::document::Scenario;
-use crate::error::InputError;
+use xoff_document::InputError;
+use xoff_document::Scenario;
 
 /// Queues of all switches: 2.5 GB.
 const MAX_QUEUES: u64 = 1 << 24;
@@ -308,7 +308,7 @@ pub fn check_memory(t: &Topology, ports: &[Vec<PortSpec>], settings: &Settings) 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::read::from_toml;
+    use xoff_document::from_toml;
 
     fn refusal(text: &str) -> Option<String> {
         let s = from_toml(text, &[]).unwrap();

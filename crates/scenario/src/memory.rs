@@ -2,7 +2,7 @@
 
 use xoff_units::{Bytes, Moment};
 
-use crate::error::InputError;
+use xoff_document::InputError;
 
 /// Environment variable that sets another limit.
 const VARIABLE: &str = "XOFF_MEMORY";

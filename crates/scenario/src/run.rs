@@ -3,14 +3,14 @@
 use xoff_engine::{Checkpoint, Plan as EnginePlan};
 use xoff_models::node::Node;
 
-use crate::document::Scenario;
-use crate::error::InputError;
 use crate::folding::{self, Folded};
 use crate::observer::Observer;
 use crate::results::unfold::Unfold;
 use crate::runner::Runner;
 use crate::simulation::{Outcome, Simulated, simulate};
-use crate::table::Input;
+use xoff_document::Input;
+use xoff_document::InputError;
+use xoff_document::Scenario;
 
 impl Runner {
     /// Runs to the end.

@@ -19,11 +19,10 @@ use xoff_models::topology::{PortSpec, Topology};
 use xoff_models::workload::{self, AllFlows};
 use xoff_units::{index, number};
 
-use crate::document::Scenario;
-use crate::error::InputError;
 use crate::limits;
-use crate::table::{Input, fill};
-use crate::validate;
+use xoff_document::InputError;
+use xoff_document::Scenario;
+use xoff_document::{Input, fill};
 
 /// A checked scenario, ready to run.
 pub struct Runner {
@@ -72,7 +71,7 @@ impl Runner {
             .map_err(|(key, why)| InputError::new(format!("switch.{key}"), why))?;
         let stacks = Stacks::new(scenario.host.stack(), &scenario.host.overrides, &topology)
             .map_err(|(key, why)| InputError::new(format!("host.{key}"), why))?;
-        validate::stacks(&scenario, stacks.list())?;
+        xoff_document::stacks(&scenario, stacks.list())?;
         let (turns, strict_classes) = scenario.switch.scheduler.at_ports(
             scenario.switch.classes,
             scenario.switch.strict_priority_classes,

@@ -107,7 +107,7 @@ pub fn failures(runner: &Runner) -> Vec<Value> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::read::from_toml;
+    use xoff_document::from_toml;
 
     fn rows(network: &str) -> Vec<(String, u64, u64)> {
         let text = format!("network.{network}\nhost.transport.go_back_n.rto = \"1ms\"");

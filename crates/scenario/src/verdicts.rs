@@ -8,8 +8,8 @@ use xoff_models::record::{Drop, Pause};
 use xoff_units::{Duration, Moment};
 
 use crate::audit::{Verdicts, Waiter};
-use crate::document::{Judgement, Scenario};
 use crate::results::names::Names;
+use xoff_document::{Judgement, Scenario};
 
 /// Reason for an early end of a run.
 #[derive(Debug, Clone)]

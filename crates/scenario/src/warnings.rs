@@ -17,8 +17,8 @@ use xoff_models::topology::{PortSpec, Topology};
 use xoff_models::transport::Protocol;
 use xoff_units::{Bytes, Duration, Rate, index, number};
 
-use crate::document::Turns;
 use crate::runner::Runner;
+use xoff_document::Turns;
 
 /// A warning, with the key.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]

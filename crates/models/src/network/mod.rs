@@ -5,6 +5,7 @@ mod nvlink;
 mod serving;
 mod settings;
 
+use std::ops::ControlFlow;
 use std::sync::Arc;
 
 pub use self::lines::Lines;
@@ -13,7 +14,7 @@ use self::serving::Servings;
 pub use self::settings::Settings;
 use crate::ids::{Classes, PortId};
 use xoff_engine::random::Stream;
-use xoff_engine::{Engine, LinkSpec, Plan as EnginePlan, PlanError};
+use xoff_engine::{Checkpoint, Engine, Finish, LinkSpec, Plan as EnginePlan, PlanError};
 use xoff_units::{Duration, Moment, Rate, index, number};
 
 use crate::congestion_control::contract::Echo;
@@ -402,6 +403,15 @@ impl Builder<'_> {
         };
         nodes.flat_map(|(n, list)| list.iter().enumerate().map(move |(p, port)| link(n, p, port))).collect()
     }
+}
+
+/// Runs the engine of a network: see [`Engine::run`]. Other crates call this function and not the generic one, so that the
+/// event loop and all nodes are compiled once, here.
+pub fn run(
+    engine: &mut Engine<Node>,
+    on_checkpoint: &mut dyn FnMut(&mut Checkpoint<'_, Node>) -> ControlFlow<()>,
+) -> Finish {
+    engine.run(on_checkpoint)
 }
 
 /// Builds all nodes and the engine.

@@ -43,7 +43,7 @@ use self::search::Search;
 use self::shared::Shared;
 pub use self::shared::{Forwarded, StallDeadline};
 pub use self::suspended::Suspended;
-use crate::document::Scenario;
+use xoff_document::Scenario;
 
 /// The reason for a moment with all nodes and none suspended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

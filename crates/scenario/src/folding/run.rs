@@ -10,14 +10,14 @@ use xoff_models::symmetry::ties::Symmetric;
 use super::chance;
 use super::network::Reason;
 use super::search::find;
-use crate::document::{Draws, Scenario, Ties};
-use crate::error::InputError;
 use crate::observer::{Observer, Progress};
 use crate::results::unfold::Unfold;
 use crate::runner::Runner;
 use crate::simulation::{Look, Outcome, Simulated, simulate};
 use crate::summary::Folding;
 use crate::table::Table;
+use xoff_document::InputError;
+use xoff_document::{Draws, Scenario, Ties};
 
 /// The end of an attempt to fold a run.
 pub enum Folded {

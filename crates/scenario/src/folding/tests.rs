@@ -5,10 +5,10 @@ use xoff_models::symmetry::ties::Symmetric;
 use xoff_models::symmetry::{Rotation, Symmetry};
 
 use super::search::find;
-use crate::read::from_toml;
 use crate::results::unfold::Unfold;
 use crate::runner::Runner;
 use crate::simulation::{Simulated, simulate};
+use xoff_document::from_toml;
 
 /// Four servers of two GPUs, on rails. All GPUs exchange messages, and each GPU sends a flow to its image.
 const SYMMETRIC: &str = r#"

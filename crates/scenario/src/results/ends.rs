@@ -204,8 +204,8 @@ mod tests {
     use xoff_models::network::build;
 
     use super::*;
-    use crate::read::from_toml;
     use crate::runner::Runner;
+    use xoff_document::from_toml;
 
     /// Runs two flows of ten packets into one host, with the given transport, and calls back every
     /// microsecond.

@@ -29,7 +29,6 @@ use self::rows::RowSet;
 use self::unfold::Unfold;
 pub use self::workloads::keys as measures;
 use crate::audit::Verdicts;
-use crate::document::Scenario;
 use crate::ideal::IdealFct;
 use crate::observer::{Observer, Progress};
 use crate::runner::Runner;
@@ -38,6 +37,7 @@ use crate::table::Table;
 use crate::traffic::goes_on;
 use crate::verdicts::{End, Ledger, judge};
 use crate::warnings::{Warning, warnings};
+use xoff_document::Scenario;
 
 /// Rows are handed on in batches of this size.
 const BATCH: usize = 1 << 16;

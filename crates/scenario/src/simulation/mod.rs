@@ -6,7 +6,7 @@ use std::ops::ControlFlow;
 
 use xoff_engine::state::PeriodKind;
 use xoff_engine::{Checkpoint, Engine, Finish, Message as _, Plan as EnginePlan, Statistics};
-use xoff_models::network::{Settings, build};
+use xoff_models::network::{Settings, build, run};
 use xoff_models::node::Node;
 use xoff_models::symmetry::ties::Symmetric;
 use xoff_models::workload::MAX_START;
@@ -14,7 +14,6 @@ use xoff_units::{Moment, number};
 
 use self::watch::Watch;
 use crate::audit::find_deadlock;
-use crate::error::InputError;
 use crate::fast_forward::FastForward;
 use crate::faults::Reroutes;
 use crate::memory;
@@ -26,6 +25,7 @@ use crate::summary::{self, PacketHopsByKind, Performance, Summary};
 use crate::table::Table;
 use crate::traffic::goes_on;
 use crate::verdicts::{Abort, End, Ledger};
+use xoff_document::InputError;
 
 /// Results.
 #[derive(Debug)]
@@ -85,7 +85,7 @@ pub fn simulate(
         is_stopping: false,
         is_invalid: false,
     };
-    let finish = engine.run(|cp| course.go_on(cp));
+    let finish = run(&mut engine, &mut |cp| course.go_on(cp));
     let Course { watch, mut results, fast_forward, observer, ended, is_invalid, .. } = course;
     let Watch { mut abort, was_stopped, is_too_large, is_over, .. } = watch;
     let mut finish = if is_over { Finish::Idle } else { finish };

@@ -10,8 +10,6 @@ use xoff_models::node::Node;
 use xoff_units::{Duration, Moment};
 
 use crate::audit::{STILL, find_deadlock};
-use crate::document::{Judgement, Scenario};
-use crate::error::InputError;
 use crate::fast_forward::{StallDeadline, Suspended};
 use crate::faults::Faults;
 use crate::memory::Budget;
@@ -19,6 +17,8 @@ use crate::observer::Observer;
 use crate::results::Results;
 use crate::traffic::{first_start, gains};
 use crate::verdicts::Abort;
+use xoff_document::InputError;
+use xoff_document::{Judgement, Scenario};
 
 /// Checks during a run: deadlocks, lack of progress, memory, and a stop by the observer.
 pub struct Watch<'a> {

@@ -5,7 +5,7 @@ use xoff_models::node::Node;
 use xoff_models::record::Sample;
 use xoff_units::{Duration, wide};
 
-use crate::document::Probe;
+use xoff_document::Probe;
 
 /// Maximum number of samples of a replay.
 const REPLAY_ROWS: u64 = 100_000;

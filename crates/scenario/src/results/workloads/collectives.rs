@@ -7,8 +7,8 @@ use xoff_units::index;
 
 use super::contract::{Group, Measure, Rows, Say};
 use super::measured::Measured;
-use crate::document::Scenario;
 use crate::results::news::Over;
+use xoff_document::Scenario;
 
 /// In the order of workloads, and the workload of each job.
 pub struct Collectives(Vec<Measured>, Vec<u32>);

@@ -6,9 +6,9 @@ use xoff_models::workload::AllFlows;
 use xoff_units::wide;
 
 use super::contract::{Group, Measure, Say};
-use crate::document::Scenario;
 use crate::results::news::Over;
 use crate::results::statistics::{Fct, Flows, Slowdown, Times};
+use xoff_document::Scenario;
 
 /// Flows of a workload below the next size class.
 #[derive(Debug, Clone, Serialize)]

@@ -6,9 +6,9 @@ use xoff_models::workload::AllFlows;
 
 use super::measured::Measured;
 use super::parts::Part;
-use crate::document::Scenario;
 use crate::results::news::Over;
 use crate::results::rows::row_set;
+use xoff_document::Scenario;
 
 row_set! { collectives: Measured, jobs: Part }
 

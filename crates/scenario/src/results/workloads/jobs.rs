@@ -21,9 +21,9 @@ use xoff_units::{index, number, wide};
 use super::contract::{Group, Measure, Rows, Say};
 use super::measured::{Measured, Of};
 use super::parts::Part;
-use crate::document::Scenario;
 use crate::results::news::Over;
 use crate::results::statistics::Fct;
+use xoff_document::Scenario;
 
 /// No moment.
 const NEVER: u64 = u64::MAX;
