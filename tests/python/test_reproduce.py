@@ -14,7 +14,7 @@ import xoff
 from counterexamples import CHANGES, SWAPS, WITHOUT_RUNS
 from small import Command
 from xoff import reproduce
-from xoff.reproduce.page import counted, row, text_of
+from xoff.reproduce.page import counted, digest, row, text_of
 from xoff.reproduce.runs import Results, RunFailed, Runner
 from xoff.study.store import Store
 
@@ -50,6 +50,11 @@ def test_quick_verdicts_are_the_recorded_ones(document: str, tmp_path: Path, qui
     for outcome in outcomes:
         assert f"]({outcome.figure})" in page
         assert (tmp_path / outcome.figure).is_file()
+    rows = json.loads((tmp_path / f"{document}-quick.runs.json").read_text("utf-8"))
+    assert {id: {*of} for id, of in rows.items()} == {one.experiment: {*one.rows} for one in outcomes}
+    assert {f"{document}-quick.runs.json", *(one.figure for one in outcomes)} == found["built"].keys()
+    assert found["built"] == {name: digest((tmp_path / name).read_bytes()) for name in found["built"]}
+    assert found["cpu_seconds"] > 0
 
 
 def _fails(claim: reproduce.Claim) -> bool:

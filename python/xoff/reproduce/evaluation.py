@@ -71,6 +71,7 @@ def evaluate(request: Request, *, out: Path | None = None, bar: StudyBar | None 
             shown = frozenset(rows if request.quick else one.module.scenarios(quick=True))
             text = one.module.__doc__ or ""
             outcomes.append(Outcome(one.id, text, claims, rows, shown, figure, one.parameters, tables, folded))
+        cpu_seconds = runner.cpu_seconds
     if out is not None:
         for document in dict.fromkeys(one.id.partition("/")[0] for one in request.experiments):
             of_it = [outcome for outcome in outcomes if outcome.experiment.partition("/")[0] == document]
@@ -88,6 +89,7 @@ def evaluate(request: Request, *, out: Path | None = None, bar: StudyBar | None 
                 changes=request.changes,
                 design=found,
                 chart=chart if found and draw(found, out / chart) else "",
+                cpu_seconds=sum(cpu_seconds[one.experiment] for one in of_it),
             )
     return outcomes
 

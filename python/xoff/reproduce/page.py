@@ -1,14 +1,20 @@
 """The page of a document: every claim with its verdict and numbers, the figures, and a row for each run.
 
-``xoff reproduce DOCUMENT --out DIR`` writes the page as ``DIR/DOCUMENT.md``, and its JSON beside it. Pages of a part of
-the document or of quick variants have longer names. The introduction is ``page.md`` beside the experiments, and each
-section begins with the docstring of an experiment's file.
+``xoff reproduce DOCUMENT --out DIR`` writes three files: ``DIR/DOCUMENT.md`` is the page, ``DOCUMENT.json`` has the
+claims, and ``DOCUMENT.runs.json`` has a row for each run. Pages of a part of the document or of quick variants have
+longer names. The introduction is ``page.md`` beside the experiments, and each section begins with the docstring of an
+experiment's file.
+
+The JSON of the claims also has the SHA-256 of the rows and of every figure (``built``). A repository can therefore
+track only the page and the claims, and can still tell whether figures and rows from elsewhere belong to them.
 """
 
 from __future__ import annotations
 
+import hashlib
 import html
 import json
+import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
@@ -30,6 +36,9 @@ Table: TypeAlias = Sequence[Sequence[str]]
 
 # Divisor and unit of a count.
 _SCALES = {"ps": (1e6, " (µs)"), "bytes": (1e3, " (KB)")}
+_FIGURE = re.compile(r"\]\(([^/()\s]+\.svg)\)")
+ROWS = ".runs.json"
+"""The end of the name of the file with a row for each run."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,7 +52,7 @@ class Outcome:
     rows: Mapping[str, Mapping[str, Any]]
     """The row of each run (`row`), by the name of the run."""
     shown: frozenset[str]
-    """The runs that the page lists; the JSON has all."""
+    """The runs that the page lists; the file of rows has all."""
     figure: str
     """The file name of the figure."""
     parameters: Sequence[Parameter] = ()
@@ -93,47 +102,67 @@ def write(
     changes: Changes,
     design: Mapping[str, Any] | None = None,
     chart: str = "",
+    cpu_seconds: float = 0,
 ) -> None:
-    """Writes the page and the JSON of a document.
+    """Writes the page, the claims and the rows of a document, whose figures are already drawn.
 
     name: the path without ``.md`` and ``.json``; the files appear when complete.
     ids: the ids of the command.
     changes: the settings applied to the scenarios; page and JSON list them at the top.
     design: the result of a screening of the open choices (`design.py`), if there was one.
     chart: the file name of the screening's chart.
+    cpu_seconds: the CPU time of the runs. The JSON has two digits of it.
     """
     page = "\n".join(
         _page(document, introduction, outcomes, ids, quick=quick, changes=changes, design=design, chart=chart)
     )
-    found = "\n".join(_lines(document, outcomes, quick, changes, design)) + "\n"
-    write_files({name.parent / f"{name.name}.json": found, name.parent / f"{name.name}.md": page})
-
-
-def _lines(
-    document: str, outcomes: Sequence[Outcome], quick: bool, changes: Changes, design: Mapping[str, Any] | None
-) -> Iterable[str]:
-    """Yields the JSON, with a line for each claim and each run, for readable diffs."""
-    claims = [_json(claim.as_json()) for outcome in outcomes for claim in outcome.claims]
-    counts = _json(tally(claim for outcome in outcomes for claim in outcome.claims))
-    found = _set_up(outcomes)
+    rows = rows_json({one.experiment: {run: _some(row) for run, row in one.rows.items()} for one in outcomes})
+    figures = [name.parent / figure for figure in sorted(figures_of(page))]
+    built = {f"{name.name}{ROWS}": digest(rows.encode())}
+    built |= {figure.name: digest(figure.read_bytes()) for figure in figures if figure.is_file()}
+    claims = [claim for outcome in outcomes for claim in outcome.claims]
+    set_up = _set_up(outcomes)
     head = {
-        "document": _json(document),
-        "quick": _json(quick),
-        "changes": _json(dict(changes)),
-        "set_up": _json(asdict(found) if found else None),
-        "tally": counts,
-        "design": _json(design),
+        "document": document,
+        "quick": quick,
+        "changes": dict(changes),
+        "cpu_seconds": float(f"{cpu_seconds:.2g}"),
+        "set_up": asdict(set_up) if set_up else None,
+        "tally": tally(claims),
+        "design": design,
     }
-    yield "{" + ", ".join(f'"{key}": {text}' for key, text in head.items()) + ', "claims": ['
-    yield ",\n".join(claims)
-    yield '], "runs": {'
-    yield ",\n".join(
-        f"{_json(outcome.experiment)}: {{\n"
-        + ",\n".join(f"{_json(name)}: {_json(_some(row))}" for name, row in outcome.rows.items())
-        + "}"
-        for outcome in outcomes
+    found = claims_json(head, [claim.as_json() for claim in claims], built)
+    texts = {f"{name.name}.json": found, f"{name.name}{ROWS}": rows, f"{name.name}.md": page}
+    write_files({name.parent / file: text for file, text in texts.items()})
+
+
+def figures_of(page: str) -> set[str]:
+    """Returns the file names of the figures that a page shows."""
+    return set(_FIGURE.findall(page))
+
+
+def digest(content: bytes) -> str:
+    """Returns the digest of a file, as ``sha256sum`` prints it."""
+    return hashlib.sha256(content).hexdigest()
+
+
+def claims_json(head: Mapping[str, Any], claims: Iterable[Any], built: Mapping[str, str]) -> str:
+    """Returns the JSON of the claims, with a line for each claim and each built file, for readable diffs.
+
+    built: the digest of each file that belongs to the page, by name.
+    """
+    first = "".join(f"{_json(key)}: {_json(value)}, " for key, value in head.items())
+    files = ",\n".join(f"{_json(file)}: {_json(found)}" for file, found in built.items())
+    return f'{{{first}"claims": [\n' + ",\n".join(map(_json, claims)) + f'\n], "built": {{\n{files}\n}}}}\n'
+
+
+def rows_json(rows: Mapping[str, Mapping[str, Any]]) -> str:
+    """Returns the JSON of the rows by experiment and by the name of the run, with a line for each run."""
+    parts = (
+        f"{_json(experiment)}: {{\n" + ",\n".join(f"{_json(name)}: {_json(one)}" for name, one in of.items()) + "}"
+        for experiment, of in rows.items()
     )
-    yield "}}"
+    return "{\n" + ",\n".join(parts) + "\n}\n"
 
 
 def _some(row: Mapping[str, Any]) -> dict[str, Any]:

@@ -76,6 +76,9 @@ class Runner:
         }
         # The number of experiments that have yet to read each result; a result is removed after the last one.
         self._readers = Counter(key for named in self._keys.values() for key in set(named.values()))
+        self.cpu_seconds = dict.fromkeys(scenarios, 0.0)
+        """CPU time of each experiment's runs that were read. Only the first experiment to read a shared run has it."""
+        self._timed: set[str] = set()
         self._threads = threads
         self._directory: tempfile.TemporaryDirectory[str] | None = None
         self._scratch = scratch if runs is None else None
@@ -91,6 +94,11 @@ class Runner:
     def distinct(self) -> int:
         """The number of scenarios to run; equal scenarios run once."""
         return len(self._readers)
+
+    @property
+    def missing(self) -> int:
+        """The number of distinct scenarios whose result is not in the store yet."""
+        return sum(not self._store.holds(key, self._kept[key] or ()) for key in self._readers)
 
     def keys(self, experiment: str) -> list[str]:
         """Returns the keys of an experiment's runs in the store."""
@@ -165,6 +173,9 @@ class Runner:
             failure = self._store.failure(key)
             if failure is None:
                 result = results[name] = self._store.result(key, reads)
+                if key not in self._timed:
+                    self._timed.add(key)
+                    self.cpu_seconds[experiment] += result.summary["performance"]["cpu_seconds"]
                 # A run that was done for another experiment may have another name there.
                 said = self._scenarios[experiment][name]
                 kept = {word: value for word, value in result.scenario.items() if word not in SHOWN}
