@@ -13,7 +13,7 @@ export PYTHON
 export VIRTUAL_ENV := $(CURDIR)/.venv
 unexport PYTHONHOME PYTHONPATH
 
-.PHONY: help environment build try demo test test-all test-browser test-rust fuzz check lint bench wheel wheel-manylinux release docs docs-rust playground generate lock clean
+.PHONY: help environment build try demo test test-all test-browser test-rust fuzz check lint bench wheel wheel-manylinux release pages docs docs-rust playground generate lock clean
 
 help: ## this list
 	@grep -hE '^[a-z-]+:.*## ' $(firstword $(MAKEFILE_LIST)) | sed -E 's/^([a-z-]+):.*## /make \1\t/' | expand -t 20
@@ -78,6 +78,11 @@ wheel-manylinux: environment ## builds wheels into dist/ that also run on Linux 
 
 release: environment ## writes the last commit as a release into dist/: ADDRESS=https://… of the repository, DOCS=https://…
 	@tools/release.sh "$(ADDRESS)" "$(DOCS)"
+
+# An archive is unpacked without a build.
+pages: $(if $(ARCHIVE),environment,build) ## builds figures and rows of docs/experiments: RUNS=DIR of finished runs, ARCHIVE=FILE of a release, or RUN=1
+	@$(BIN)/python tools/pages.py $(DOCUMENTS) $(if $(ARCHIVE),--archive "$(ARCHIVE)") $(if $(RUNS),--runs "$(RUNS)") \
+	   $(if $(RUN),--run) $(if $(QUICK),--quick)
 
 docs: build ## builds the documentation into site/, with the playground
 	@$(BIN)/python tools/site_build.py

@@ -108,5 +108,6 @@ def test_the_job_array_runs_a_study(tmp_path: Path) -> None:
 def test_no_figure_has_a_sign_in_the_place_of_another() -> None:
     """A line break in a label would be drawn as U+FFFD, as foreign names are cleaned."""
     figures = [path for folder in ("experiments", "images") for path in (_ROOT / "docs" / folder).glob("*.svg")]
-    assert len(figures) > 40
+    # Those of experiments are built by `make pages`.
+    assert len(figures) > 15
     assert not [path.name for path in figures if "\ufffd" in path.read_text("utf-8")]

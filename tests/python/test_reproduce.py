@@ -165,8 +165,8 @@ def test_every_experiment_says_what_it_reproduces() -> None:
 
 def test_the_written_pages_have_every_claim_at_full_size() -> None:
     pages = Path(__file__).resolve().parents[2] / "docs" / "experiments"
-    for file in pages.glob("*.json"):
-        found = json.loads(file.read_text("utf-8"))
+    for file in pages.glob("*.md"):
+        found = json.loads(file.with_suffix(".json").read_text("utf-8"))
         ids = {
             id
             for one in reproduce.experiments()
