@@ -50,6 +50,15 @@ def test_a_long_table_of_an_experiment_is_folded() -> None:
     assert [page.name for page in pages if "<details" not in site_tables.folded(page.read_text("utf-8"))] == []
 
 
+def test_a_sentence_replaces_a_figure_that_is_not_built(tmp_path: Path) -> None:
+    (tmp_path / "there.svg").write_text("<svg/>", "utf-8")
+    page = '<p><img alt="{0}" src="{1}.svg"></p>'
+    text = page.format("Pauses &amp; time", "away") + page.format("Queues", "there")
+    shown = site_build.with_sentences(text, tmp_path)
+    sentence = "<em>Figure: Pauses &amp; time. It is not built here; <code>make pages</code> builds it.</em>"
+    assert shown == f"<p>{sentence}</p>" + page.format("Queues", "there")
+
+
 def test_parameters_of_a_docstring_are_marked() -> None:
     told = site_docstrings.marked(
         "Runs.\n\nseed: the seed.\nout: the place,\n    kept.\n\nNote: more.", {"seed", "out"}
@@ -151,12 +160,25 @@ class _Words(HTMLParser):
         self.words += re.findall(r"\w+", data.lower())
 
 
+def _figures(page: Path) -> list[str]:
+    return re.findall(r'<img[^>]+src="([^":]+)"', page.read_text("utf-8"))
+
+
 @pytest.mark.slow
 def test_the_site_is_built_without_a_warning_and_the_search_finds_words(tmp_path: Path) -> None:
     config = (_ROOT / "mkdocs.yml").read_text("utf-8")
     (tmp_path / "mkdocs.yml").write_text(config.replace("[python]", f"[{_ROOT / 'python'}]"), "utf-8")
     shutil.copytree(_ROOT / "docs", tmp_path / "docs")
+    # One figure is there, and one is not, whether or not `make pages` has built them.
+    (tmp_path / "docs/experiments/bcn-many.svg").unlink(missing_ok=True)
+    (tmp_path / "docs/experiments/bcn-degree.svg").write_text("<svg/>", "utf-8")
     site_build.build(tmp_path)
+    experiment = (tmp_path / "site/experiments/bcn.html").read_text("utf-8")
+    assert 'src="bcn-degree.svg"' in experiment
+    assert 'src="bcn-many.svg"' not in experiment
+    assert "It is not built here; <code>make pages</code> builds it.</em>" in experiment
+    for page in (tmp_path / "site").rglob("*.html"):
+        assert [name for name in _figures(page) if not (page.parent / name).is_file()] == [], page
     items = json.loads((tmp_path / "site" / "search.json").read_text("utf-8"))["items"]
     found: dict[str, set[str]] = {}
     for item in items:
