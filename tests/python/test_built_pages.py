@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import json
+import re
 import shutil
 import subprocess
 import sys
@@ -11,6 +12,7 @@ import zipfile
 from collections.abc import Callable
 from pathlib import Path
 
+import generate
 import pages
 import pytest
 from pages import PagesError
@@ -218,6 +220,15 @@ def test_a_clone_is_small() -> None:
         f"docs/experiments/{document}.json" for document in _PAGES
     ]
     assert sum((_ROOT / name).lstat().st_size for name in names) < 15e6
+
+
+def test_generated_files_are_marked_for_reviews() -> None:
+    written = re.findall(r"^- ``([^`]+)``", generate.__doc__ or "", re.M)
+    assert len(written) > 10
+    names = [*written, "docs/experiments/sfc.json", "docs/experiments/sfc.md", "requirements-dev.lock"]
+    command = ["git", "check-attr", "linguist-generated", *names]
+    told = subprocess.run(command, cwd=_ROOT, capture_output=True, text=True, check=True).stdout
+    assert told.splitlines() == [f"{name}: linguist-generated: set" for name in names]
 
 
 def test_the_command_names_unknown_pages() -> None:
