@@ -24,7 +24,9 @@ def test_the_package_has_the_version_of_the_workspace() -> None:
 def test_crates_need_crates_of_the_same_version() -> None:
     needed = tomllib.loads((_ROOT / "Cargo.toml").read_text("utf-8"))["workspace"]["dependencies"]
     own = {name: crate["version"] for name, crate in needed.items() if name.startswith("xoff-")}
-    assert own == dict.fromkeys(["xoff-units", "xoff-engine", "xoff-models", "xoff-document", "xoff-scenario"], _VERSION)
+    assert own == dict.fromkeys(
+        ["xoff-units", "xoff-engine", "xoff-models", "xoff-document", "xoff-scenario"], _VERSION
+    )
 
 
 def test_the_experiments_have_it_and_need_it() -> None:

@@ -172,10 +172,10 @@ JUDGED = Judged(
     judge=judge,
     reasons={
         "N.16": (
-            "The ratio falls from 2.3 to 1.5 and 0.9 as the scale-up links grow from 120 to 160 and 240 Gb/s. T is "
-            "the volume of whole paths: it counts what has passed the high-bandwidth domain and waits at a rail of "
-            "100 Gb/s behind it. We read the fall so: faster scale-up links fill these queues, T grows by more than "
-            "B_H, and the weight falls."
+            "The mean ratio falls from 1.9 to 1.8 and 1.0 as the scale-up links grow from 120 to 160 and 240 Gb/s, "
+            "but seeds differ by more than that. T is the volume of whole paths: it counts what has passed the "
+            "high-bandwidth domain and waits at a rail of 100 Gb/s behind it. Faster scale-up links fill these queues, "
+            "so T can grow by more than B_H, and the weight then falls."
         ),
         "N.16a": "T passes p B at few starts, and chance covers the differences.",
     },
