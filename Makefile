@@ -28,7 +28,7 @@ try: environment ## compiles a core for trying a changed line, for the command .
 	@tools/try.sh
 
 demo: build ## runs a 3-to-1 incast and its victim under four mechanisms
-	@$(BIN)/python -m xoff.demo
+	@$(BIN)/python tools/demo.py
 
 lint: environment ## only lint, formatting, types, and where cargo-deny is installed what the crates of others may be
 	@rustfmt --edition 2024 --check $$(find crates -name '*.rs')  # cargo fmt does not find modules that a registry names

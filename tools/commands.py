@@ -8,7 +8,7 @@ from typing import Any
 
 import typer.main
 
-from xoff.cli import app
+from xoff.commands.registry import app
 
 _HEAD = """# Commands
 

@@ -21,11 +21,11 @@ def main() -> None:
     ours = [number for number in _INTERRUPTING if signal.getsignal(number) in usual]
     for number in ours:
         signal.signal(number, _end)
-    from xoff import cli
+    from xoff.commands import registry
 
     for number in ours:
         signal.signal(number, signal.default_int_handler)
-    cli.main()
+    registry.main()
 
 
 def _end(_signal: int, _frame: FrameType | None) -> None:

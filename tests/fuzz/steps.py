@@ -18,7 +18,8 @@ from typing import Any
 import typer
 
 import xoff
-from xoff import InputError, _core, cli, failures, formatting, options, report, running
+from xoff import InputError, _core, formatting, report, running
+from xoff.commands import check, failures, options
 from xoff.functions import Functions
 from xoff.study import Study
 
@@ -59,7 +60,7 @@ def take(step: tuple[str, ...]) -> Outcome:
 def _check(file: str, *settings: str) -> int:
     """``xoff check``; a valid scenario with little work is run for a moment."""
     try:
-        cli.check(Path(file), set=list(settings), as_json=True)
+        check.command(Path(file), set=list(settings), as_json=True)
     except typer.Exit as answered:
         # A damaged document may parse as a study, and is then checked as a study.
         return answered.exit_code

@@ -13,7 +13,7 @@ import pytest
 from imports import Import
 from patience import PATIENCE_SECONDS
 from small import TOML, Command
-from xoff import cli, failures
+from xoff.commands import failures, registry
 
 
 @pytest.fixture
@@ -57,7 +57,7 @@ def xoff_here(tmp_path: Path, capfd: pytest.CaptureFixture[str], monkeypatch: py
     def run(*arguments: str | Path) -> subprocess.CompletedProcess[str]:
         words = list(map(str, arguments))
         capfd.readouterr()
-        code = failures.guarded(lambda: cli.app(words, prog_name="xoff", standalone_mode=False))
+        code = failures.guarded(lambda: registry.app(words, prog_name="xoff", standalone_mode=False))
         captured = capfd.readouterr()
         return subprocess.CompletedProcess(words, code, captured.out, captured.err)
 

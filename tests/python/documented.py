@@ -14,7 +14,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 from small import Command
-from xoff import shipped
+from xoff.commands import examples
 
 _ROOT = Path(__file__).resolve().parents[2]
 _BLOCK = re.compile(r"^( *)```(\w+)\n(.*?)^\1```$", re.M | re.S)
@@ -45,7 +45,7 @@ def follow(page: Path, folder: Path, command: Command, python: Callable[[str], s
     command: runs the command ``xoff`` in the folder. python: runs a program in the folder, and returns its output.
     """
     if not _WRITES_EXAMPLES.search(page.read_text("utf-8")):
-        shipped.write(folder / "examples")
+        examples.write(folder / "examples")
     printed = ""
     for language, content, file in blocks(page):
         if file and file.endswith((".toml", ".py")[language == "python"]) and language in {"toml", "python"}:

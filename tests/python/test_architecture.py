@@ -13,6 +13,7 @@ from pathlib import Path
 import pytest
 
 import xoff
+from xoff.commands import registry
 
 ROOT = Path(__file__).resolve().parents[2]
 PAGE = (ROOT / "ARCHITECTURE.md").read_text("utf-8")
@@ -129,6 +130,15 @@ def test_no_import_in_a_circle() -> None:
     }
     graph = {name: imports(path, names) - {name} for name, path in names.items()}
     list(TopologicalSorter(graph).static_order())
+
+
+def test_every_command_is_in_one_folder_and_one_list() -> None:
+    folder = ROOT / "python/xoff/commands"
+    shared = {"__init__", "completion", "failures", "options", "registry"}
+    files = {path.stem.rstrip("_").replace("_", "-") for path in folder.glob("*.py") if path.stem not in shared}
+    assert sorted(registry.COMMANDS) == sorted(files)
+    naming = [path for path in product() if re.search("^(import|from) typer", path.read_text("utf-8"), re.M)]
+    assert [path for path in naming if path.parent != folder] == []
 
 
 def used_paths(text: str, children: set[str]) -> Iterator[list[str]]:

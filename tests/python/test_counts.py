@@ -21,7 +21,7 @@ from xoff.study import metrics
 
 _PACKAGE = Path(xoff.__file__).parent
 # These pages are about certain mechanisms, with calculators and benchmarks; two are generated.
-_NAMING = {"marking.py", "cli.py", "sizing.py", "cases.py", "training.py", "headroom.py", "scenario.py", "summary.py"}
+_NAMING = {"marking.py", "import_.py", "size.py", "cases.py", "training.py", "headroom.py", "scenario.py", "summary.py"}
 _BCN = {"switch.flow_control.bcn": {"sample_base": "30KB"}, "host.congestion_control.bcn": {}}
 
 

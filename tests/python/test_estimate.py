@@ -14,8 +14,8 @@ from typer.testing import CliRunner
 import xoff
 from patience import PATIENCE_SECONDS
 from small import TOML
-from xoff import check_command
-from xoff.cli import app
+from xoff.commands import check
+from xoff.commands.registry import app
 from xoff.estimate import _Sample, estimate
 from xoff.running import prepare
 
@@ -82,13 +82,13 @@ def test_a_sample_that_finishes_nothing_has_no_estimate(monkeypatch: pytest.Monk
     scenario = {"switch": PFC, **JOBS["websearch"]}
     found = estimate(prepare(scenario), None, seconds=0.0)
     assert (found.packet_hops, found.cpu_seconds, found.memory_bytes, found.share) == (None, None, None, 0.0)
-    assert "not estimated: nothing was delivered in" in check_command.costs_in_words(found)
+    assert "not estimated: nothing was delivered in" in check.costs_in_words(found)
 
 
 @pytest.mark.parametrize(("serves", "what"), [(True, "serving finished no request"), (False, "nothing was delivered")])
 def test_a_sample_without_an_end_says_what_was_missing(*, serves: bool, what: str) -> None:
     found = _Sample(0.0, None, serves=serves).estimate()
-    assert check_command.costs_in_words(found) == f"not estimated: {what} in 0.0 CPU-seconds"
+    assert check.costs_in_words(found) == f"not estimated: {what} in 0.0 CPU-seconds"
 
 
 FOLDED: dict[str, Any] = {

@@ -23,7 +23,8 @@ import pytest
 import xoff
 from patience import PATIENCE_SECONDS
 from small import Command
-from xoff import InputError, completion
+from xoff import InputError
+from xoff.commands import completion
 from xoff.exporting import FORMATS, Written, fct, frames, pcapng
 from xoff.exporting.frames import Flow, Frame
 

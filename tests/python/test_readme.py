@@ -7,10 +7,11 @@ import re
 import shlex
 from pathlib import Path
 
+import demo
 import pytest
 
 from small import Command
-from xoff import demo, failures, shipped
+from xoff.commands import examples, failures
 
 _ROOT = Path(__file__).resolve().parents[2]
 _TEXT = (_ROOT / "README.md").read_text("utf-8")
@@ -34,7 +35,7 @@ _EXAMPLES = {
 
 
 def test_commands(xoff_command: Command, xoff_here: Command, tmp_path: Path) -> None:
-    shipped.write(tmp_path / "examples")
+    examples.write(tmp_path / "examples")
     for number, line in enumerate(_COMMANDS):
         program, *arguments = shlex.split(line)
         assert program == ".venv/bin/xoff"
@@ -56,7 +57,7 @@ _SLOW = {"sweep-websearch-load", "sweep-faults", "search-incast", "sweep-cut-thr
     ],
 )
 def test_commands_of_a_page_or_an_example(xoff_here: Command, tmp_path: Path, lines: list[str]) -> None:
-    shipped.write(tmp_path / "examples")
+    examples.write(tmp_path / "examples")
     (scenario,) = _blocks("toml", _INDEX)
     (tmp_path / "incast.toml").write_text(scenario, "utf-8")
     for line in lines:
@@ -72,7 +73,7 @@ def test_pages_name_commands() -> None:
 
 @pytest.mark.parametrize("text", [_TEXT, _INDEX], ids=["README", "index"])
 def test_python(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, text: str) -> None:
-    shipped.write(tmp_path / "examples")
+    examples.write(tmp_path / "examples")
     (tmp_path / "incast.toml").write_text(_blocks("toml", _INDEX)[0], "utf-8")
     monkeypatch.chdir(tmp_path)
     blocks = _blocks("python", text)

@@ -74,7 +74,7 @@ def test_any_setting_makes_another_scenario(xoff_here: Command, scenario_file: P
 
 
 def _pair(setting: str) -> tuple[str, Any]:
-    from xoff.options import settings
+    from xoff.commands.options import settings
 
     return settings([setting])[0]
 

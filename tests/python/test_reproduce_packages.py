@@ -12,7 +12,7 @@ import pytest
 from small import Command
 from xoff import reproduce
 from xoff._core import InputError
-from xoff.completion import claims
+from xoff.commands.completion import claims
 from xoff.new import create
 
 Package = Callable[..., Path]

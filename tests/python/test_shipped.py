@@ -13,7 +13,7 @@ import pytest
 
 import xoff
 from small import TOML, Command
-from xoff import shipped
+from xoff.commands import examples
 
 _ROOT = Path(__file__).resolve().parents[2]
 
@@ -28,7 +28,7 @@ def test_the_list_has_every_example_with_a_sentence(xoff_here: Command) -> None:
 def test_all_examples_are_written_once(xoff_here: Command, tmp_path: Path) -> None:
     assert xoff_here("examples", "--out", "examples").returncode == 0
     written = {file.relative_to(tmp_path / "examples") for file in (tmp_path / "examples").rglob("*") if file.is_file()}
-    kept = {file.relative_to(shipped.PLACE) for file in shipped.PLACE.rglob("*") if file.is_file()}
+    kept = {file.relative_to(examples.PLACE) for file in examples.PLACE.rglob("*") if file.is_file()}
     assert written == {file for file in kept if "__pycache__" not in file.parts}
     again = xoff_here("examples", "--out", "examples")
     assert (again.returncode, again.stderr) == (
@@ -37,7 +37,7 @@ def test_all_examples_are_written_once(xoff_here: Command, tmp_path: Path) -> No
     )
 
 
-@pytest.mark.parametrize("name", shipped.names())
+@pytest.mark.parametrize("name", examples.names())
 def test_an_example_is_complete_alone(xoff_here: Command, tmp_path: Path, name: str) -> None:
     done = xoff_here("new", "--example", name, "deep/mine")
     assert done.returncode == 0, done.stderr
@@ -113,7 +113,7 @@ def test_help_is_a_command(xoff_here: Command) -> None:
 
 
 def test_without_matplotlib_a_run_works_and_a_figure_says_what_to_install(tmp_path: Path) -> None:
-    blocker = "import sys; sys.modules['matplotlib'] = None\nfrom xoff.cli import main; main()"
+    blocker = "import sys; sys.modules['matplotlib'] = None\nfrom xoff.commands.registry import main; main()"
     environment = {**os.environ, "PYTHONPATH": str(Path(xoff.__file__).parents[1])}
 
     def run(*words: str) -> subprocess.CompletedProcess[str]:

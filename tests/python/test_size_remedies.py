@@ -8,8 +8,9 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner
 
+import xoff
 from small import Command
-from xoff import sizing
+from xoff.commands import size
 from xoff.remedies import Change, ChangeError
 
 RING = ("--round-trip", "10us")
@@ -38,7 +39,7 @@ FAILING = {
 
 
 def error_of(words: tuple[str, ...]) -> BaseException | None:
-    return CliRunner().invoke(sizing.size, list(words)).exception
+    return CliRunner().invoke(size.app, list(words)).exception
 
 
 def applied(words: tuple[str, ...], change: Change) -> tuple[str, ...]:
@@ -75,8 +76,8 @@ def test_each_proposed_change_removes_the_error(
 
 def test_every_error_of_the_command_is_tried() -> None:
     """Each place in the calculators that raises a `ChangeError` has a case; other errors propose no value."""
-    places = Path(sizing.__file__).parent
-    texts = [(places / name).read_text("utf-8") for name in ("sizing.py", "marking.py")]
+    places = Path(xoff.__file__).parent
+    texts = [(places / name).read_text("utf-8") for name in ("commands/size.py", "marking.py")]
     plain = [line for text in texts for line in re.findall(r"raise InputError\((.*)", text)]
     assert plain == [
         "named) from None",

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 import xoff
-from xoff.cli import app
+from xoff.commands.registry import app
 
 LINK = {"rate": "100Gbps", "delay": "1us"}
 CLOS = {"leaf_spine": {"leaves": 4, "spines": 4, "hosts_per_leaf": 8, "link": LINK}}

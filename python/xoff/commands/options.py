@@ -13,7 +13,7 @@ from xoff._core import InputError
 
 
 def _complete_setting(incomplete: str) -> list[str]:
-    from xoff.completion import settings
+    from xoff.commands.completion import settings
 
     return settings(incomplete)
 

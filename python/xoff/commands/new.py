@@ -1,16 +1,14 @@
-"""``xoff new`` and ``xoff examples``: the options of the commands that write first files."""
+"""``xoff new``: the options of the command that writes first files."""
 
 from __future__ import annotations
 
-import json
-from pathlib import Path
 from typing import Annotated
 
 import typer
 
 from xoff import formatting
 from xoff._core import InputError
-from xoff.options import Json
+from xoff.commands.examples import names, write_one
 
 
 def _kinds() -> list[str]:
@@ -25,13 +23,7 @@ def _parts() -> list[str]:
     return list(PARTS_OF_PLUGINS)
 
 
-def _examples() -> list[str]:
-    from xoff.shipped import names
-
-    return names()
-
-
-def new(
+def command(
     kind: Annotated[
         str,
         typer.Argument(
@@ -57,7 +49,7 @@ def new(
             metavar="EXAMPLE",
             help="Writes this example, and the tables of the example, in the place of a KIND.",
             show_default=False,
-            autocompletion=_examples,
+            autocompletion=names,
         ),
     ] = None,
     part: Annotated[
@@ -77,8 +69,6 @@ def new(
     if part and kind != "plugin":
         raise InputError("new: --part is for plug-ins: xoff new plugin NAME --part mechanism")
     if example is not None:
-        from xoff.shipped import write_one
-
         if name:
             raise InputError(f"new: with --example only the name of the file is given; leave `{kind}` or `{name}` out")
         paths = write_one(example, kind)
@@ -91,35 +81,3 @@ def new(
         paths = write(kind, name)
     for path in paths:
         print(formatting.plain(str(path)))
-
-
-def examples(
-    out: Annotated[
-        Path | None,
-        typer.Option(
-            metavar="DIR",
-            help="Writes all examples into this new folder. The documentation calls the folder [b]examples[/b].",
-            show_default=False,
-        ),
-    ] = None,
-    as_json: Json = False,
-) -> None:
-    """Lists the examples; with --out, writes all examples into a folder."""
-    from xoff import display, shipped
-
-    if out is not None:
-        paths = shipped.write(out)
-        if as_json:
-            print(json.dumps({"files": [str(path) for path in paths]}))
-        else:
-            print(f"{len(paths)} files are in {formatting.plain(str(out))}")
-        return
-    listed = [{"name": name, "title": shipped.title(name)} for name in shipped.names()]
-    if as_json:
-        print(json.dumps({"examples": listed}))
-        return
-    table = display.table("example", "question or content")
-    for one in listed:
-        table.add_row(one["name"], one["title"])
-    display.out.print(table)
-    display.out.print("[b]xoff new --example NAME[/b] writes one, [b]xoff examples --out examples[/b] writes all.")

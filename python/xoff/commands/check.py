@@ -1,19 +1,102 @@
-"""The command ``xoff check``: a valid scenario, its derived values, and the warnings about it."""
+"""``xoff check``: a valid scenario, its derived values, and the warnings about it."""
 
 from __future__ import annotations
 
 import json
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
+
+import typer
 
 from xoff import formatting, running
 from xoff._core import InputError
+from xoff.commands.options import (
+    AdapterFile,
+    AllowPython,
+    Asic,
+    CnpDscp,
+    Json,
+    Lookup,
+    PythonTimeout,
+    RoceDscp,
+    ScenarioOrStudy,
+    Seed,
+    Set,
+    settings,
+)
 from xoff.estimate import Estimate, estimate
-from xoff.functions import Functions
+from xoff.functions import TIMEOUT_SECONDS, Functions
 from xoff.results import write_new
 
 
 def command(
+    file: ScenarioOrStudy = None,
+    set: Set = None,
+    seed: Seed = None,
+    deadlock: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="FILE.json",
+            help="If a deadlock is possible: writes a scenario of the flows that close the cyclic buffer dependency.",
+            show_default=False,
+        ),
+    ] = None,
+    sonic: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="DIR",
+            help="Checks the switches of this folder in place of a scenario: NAME.json, or NAME/config_db.json.",
+            show_default=False,
+        ),
+    ] = None,
+    asic: Asic = None,
+    lookup: Lookup = None,
+    adapter: AdapterFile = None,
+    roce_dscp: RoceDscp = None,
+    cnp_dscp: CnpDscp = None,
+    estimate: Annotated[
+        bool,
+        typer.Option("--estimate", help="Estimates packet-hops, CPU-seconds and memory, from a sample of the run."),
+    ] = False,
+    allow_python: AllowPython = False,
+    python_timeout: PythonTimeout = TIMEOUT_SECONDS,
+    as_json: Json = False,
+) -> None:
+    """Validates a scenario without running it and describes its network; validates each variant of a study.
+
+    With --sonic the command names the settings of switches that would lose packets; exit code 1 with an error.
+    """
+    beside = {"--asic": asic, "--lookup": lookup, "--adapter": adapter, "--roce-dscp": roce_dscp}
+    beside |= {"--cnp-dscp": cnp_dscp}
+    if sonic is not None:
+        from xoff.sonic import check_command
+
+        if file is not None or set or seed is not None or deadlock is not None or estimate or allow_python:
+            others = "--set, --seed, --deadlock, --estimate and --allow-python"
+            raise InputError(f"--sonic: not allowed with a scenario, {others}")
+        found = check_command.context(
+            sonic, chip=asic, lookup=lookup, settings=adapter, roce_dscp=roce_dscp, cnp_dscp=cnp_dscp
+        )
+        raise typer.Exit(check_command.command(found, as_json=as_json))
+    if alone := next((name for name, value in beside.items() if value is not None), None):
+        raise InputError(f"{alone}: needs --sonic")
+    if file is None:
+        raise InputError("no scenario: give FILE, or --sonic DIR")
+
+    with Functions(allow_python, python_timeout, is_checked=True) as functions:
+        code = _checked(
+            file,
+            settings(set),
+            seed,
+            functions,
+            deadlock=deadlock,
+            estimates=estimate,
+            as_json=as_json,
+        )
+    raise typer.Exit(code)
+
+
+def _checked(
     file: Path,
     changes: list[tuple[str, Any]],
     seed: int | None,

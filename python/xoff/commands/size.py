@@ -13,18 +13,18 @@ import typer
 
 from xoff import _core, formatting, marking
 from xoff._core import InputError
-from xoff.options import Asic, Json, Set, settings
+from xoff.commands.options import Asic, Json, Set, settings
 from xoff.remedies import Change, ChangeError
 from xoff.sonic import sizing as sonic_sizing
 
-size = typer.Typer(
+app = typer.Typer(
     help="Calculates the parameters of a mechanism from the network around it.",
     no_args_is_help=True,
     rich_markup_mode="rich",
 )
 
 
-@size.command("sfc")
+@app.command("sfc")
 def size_sfc(
     incast: Annotated[
         int | None, typer.Option(min=2, help="Incast degree N: senders to one receiver.", show_default=False)
@@ -85,7 +85,7 @@ _SharedHeadroom = Annotated[
 ]
 
 
-@size.command("pfc")
+@app.command("pfc")
 def size_pfc(
     scenario: Annotated[
         Path | None,
@@ -225,7 +225,7 @@ def _headroom_of(path: marking.Path) -> Change:
     return Change("--headroom", f"{headroom}B", "for links of 150ns; `xoff size pfc` computes it")
 
 
-@size.command("ecn")
+@app.command("ecn")
 def size_ecn(
     control: Annotated[str, typer.Option(help="Congestion control: dctcp, dcqcn or nscc.")] = "dctcp",
     scenario: _Scenario = None,
@@ -287,7 +287,7 @@ def size_ecn(
         print(json.dumps({"WRED_PROFILE": answer["WRED_PROFILE"]}, indent=4))
 
 
-@size.command("buffer")
+@app.command("buffer")
 def size_buffer(
     scenario: _Scenario = None,
     set: Set = None,

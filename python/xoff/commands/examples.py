@@ -1,19 +1,58 @@
-"""The examples of the package: scenarios, studies and foreign files, which the documentation's commands use."""
+"""``xoff examples``: the examples of the package, which the commands of the documentation use.
+
+Examples are scenarios, studies and files of other programs.
+"""
 
 from __future__ import annotations
 
 import difflib
+import json
 import re
 import tomllib
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
+
+import typer
 
 from xoff import formatting
 from xoff._core import InputError
+from xoff.commands.options import Json
 from xoff.new_files import write_files
 
-PLACE = Path(__file__).resolve().parent / "examples"
+PLACE = Path(__file__).resolve().parents[1] / "examples"
 """The folder of the examples in the installed package."""
+
+
+def command(
+    out: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="DIR",
+            help="Writes all examples into this new folder. The documentation calls the folder [b]examples[/b].",
+            show_default=False,
+        ),
+    ] = None,
+    as_json: Json = False,
+) -> None:
+    """Lists the examples; with --out, writes all examples into a folder."""
+    from xoff import display
+
+    if out is not None:
+        paths = write(out)
+        if as_json:
+            print(json.dumps({"files": [str(path) for path in paths]}))
+        else:
+            print(f"{len(paths)} files are in {formatting.plain(str(out))}")
+        return
+    listed = [{"name": name, "title": title(name)} for name in names()]
+    if as_json:
+        print(json.dumps({"examples": listed}))
+        return
+    table = display.table("example", "question or content")
+    for one in listed:
+        table.add_row(one["name"], one["title"])
+    display.out.print(table)
+    display.out.print("[b]xoff new --example NAME[/b] writes one, [b]xoff examples --out examples[/b] writes all.")
 
 
 def names() -> list[str]:

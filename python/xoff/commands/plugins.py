@@ -9,7 +9,7 @@ from typing import Annotated
 import typer
 
 from xoff import formatting
-from xoff.options import Json
+from xoff.commands.options import Json
 
 app = typer.Typer(no_args_is_help=True, help="Builds a core with plug-ins: parts of other packages, in Rust.")
 

@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from xoff.options import Json, Set, settings
+from xoff.commands.options import Json, Set, settings
 
 
 def _operations() -> list[str]:
@@ -16,7 +16,7 @@ def _operations() -> list[str]:
     return list(OPERATIONS)
 
 
-def nccl_tests(
+def command(
     operation: Annotated[
         str,
         typer.Argument(

@@ -9,9 +9,9 @@ from typing import Annotated
 import typer
 
 from xoff._core import InputError
-from xoff.options import AdapterFile, Asic, Json, Lookup, RoceDscp
+from xoff.commands.options import AdapterFile, Asic, Json, Lookup, RoceDscp
 
-importing = typer.Typer(
+app = typer.Typer(
     help="Writes a scenario or requests from foreign files, and lists the parts that were not carried over.",
     no_args_is_help=True,
     rich_markup_mode="rich",
@@ -30,7 +30,7 @@ ImportedTo = Annotated[
 Verbose = Annotated[bool, typer.Option("--verbose", help="Also prints notes without effect on results.")]
 
 
-@importing.command("hpcc")
+@app.command("hpcc")
 def import_hpcc(
     topology: Annotated[Path, typer.Argument(metavar="TOPOLOGY", help="Nodes and links.", show_default=False)],
     flows: Annotated[Path, typer.Argument(metavar="FLOWS", help="Flows, of 6 or 5 values.", show_default=False)],
@@ -48,7 +48,7 @@ def import_hpcc(
     command(convert, [topology, flows, config], name=flows, out=out, as_json=as_json, is_verbose=verbose)
 
 
-@importing.command("htsim")
+@app.command("htsim")
 def import_htsim(
     matrix: Annotated[Path, typer.Argument(metavar="CM", help="The connection matrix.", show_default=False)],
     topology: Annotated[Path | None, typer.Argument(metavar="[TOPO]", help="The topology.", show_default=False)] = None,
@@ -74,7 +74,7 @@ def import_htsim(
     command(started, [matrix, topology], name=matrix, out=out, as_json=as_json, is_verbose=verbose)
 
 
-@importing.command("goal")
+@app.command("goal")
 def import_goal(
     file: Annotated[Path, typer.Argument(metavar="GOAL", help="A schedule, as text.", show_default=False)],
     order: Annotated[
@@ -106,7 +106,7 @@ def import_goal(
     )
 
 
-@importing.command("simai")
+@app.command("simai")
 def import_simai(
     file: Annotated[Path, typer.Argument(metavar="WORKLOAD", help="A workload of AICB.", show_default=False)],
     gpus: Annotated[
@@ -150,7 +150,7 @@ def import_simai(
     command(converted, [file, topology], name=file, out=out, as_json=as_json, is_verbose=verbose, most=MAX_JOB_BYTES)
 
 
-@importing.command("chakra")
+@app.command("chakra")
 def import_chakra(
     files: Annotated[
         list[Path],
@@ -195,7 +195,7 @@ def import_chakra(
     command(converted, [], name=files[0], out=out, as_json=as_json, is_verbose=verbose)
 
 
-@importing.command("sonic")
+@app.command("sonic")
 def import_sonic(
     directory: Annotated[
         Path,
@@ -231,7 +231,7 @@ def import_sonic(
     )
 
 
-@importing.command("requests")
+@app.command("requests")
 def import_requests(
     file: Annotated[
         Path, typer.Argument(metavar="TRACE", help="A trace of Mooncake, Azure or BurstGPT.", show_default=False)

@@ -10,7 +10,7 @@ import typer
 
 from xoff import formatting
 from xoff._core import InputError
-from xoff.options import Json
+from xoff.commands.options import Json
 
 if TYPE_CHECKING:
     from xoff.conformance.checks import Check
@@ -26,7 +26,7 @@ def _complete(incomplete: str) -> list[str]:
     return sorted({part.name for part in parts.acting() if part.name.startswith(incomplete)})
 
 
-def conformance(
+def command(
     name: Annotated[
         str,
         typer.Argument(

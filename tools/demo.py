@@ -12,10 +12,11 @@ from pathlib import Path
 from matplotlib import rc_context
 from rich.markup import escape
 
-from xoff import counts, display, failures, running
+from xoff import counts, display, running
+from xoff.commands import failures
+from xoff.commands.examples import PLACE
 from xoff.plots import STYLE, canvas, grouped_bars, write
 from xoff.results import Result, audit_line
-from xoff.shipped import PLACE
 from xoff.study.axes import VARIANT
 from xoff.study.plan import read
 
@@ -87,7 +88,7 @@ def _times_us(result: Result) -> dict[str, float]:
 
 def main() -> None:
     """Runs the demonstration as a command."""
-    parser = argparse.ArgumentParser(prog="python -m xoff.demo", description=demonstrate.__doc__)
+    parser = argparse.ArgumentParser(prog="make demo", description=demonstrate.__doc__)
     parser.add_argument("--out", type=Path, default=Path("out/demo"), help="directory of results and figure")
     arguments = parser.parse_args()
     sys.exit(failures.guarded(lambda: demonstrate(arguments.out)))

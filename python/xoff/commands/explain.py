@@ -1,0 +1,69 @@
+"""``xoff explain``: the options of the command that explains slow flows, jobs and requests."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from xoff.commands.options import Json
+
+
+def command(
+    directory: Annotated[Path, typer.Argument(metavar="DIR", help="The directory of a result.", show_default=False)],
+    flow: Annotated[
+        list[int] | None,
+        typer.Option(min=0, metavar="N", help="Cuts the completion time of this flow into parts; repeatable."),
+    ] = None,
+    worst: Annotated[
+        int | None,
+        typer.Option(min=1, metavar="N", help="Names the flows with the largest slowdowns.", show_default=False),
+    ] = None,
+    pauses: Annotated[
+        bool,
+        typer.Option(
+            "--pauses", help="Names the ports where pauses begin, the flows that filled them, and the delayed flows."
+        ),
+    ] = False,
+    port: Annotated[
+        str | None,
+        typer.Option(metavar="NODE:PORT", help="Lists the flows, queues and pauses of this port.", show_default=False),
+    ] = None,
+    job: Annotated[bool, typer.Option("--job", help="Follows jobs along their critical paths, by cause.")] = False,
+    request: Annotated[
+        str | None,
+        typer.Option(
+            metavar="N",
+            help="Cuts the time of this request of a serving workload into parts, and follows its latest token to the "
+            "packets that made the token late. NAME:N with several workloads.",
+            show_default=False,
+        ),
+    ] = None,
+    token: Annotated[
+        int | None,
+        typer.Option(min=0, metavar="M", help="With --request: follows this token.", show_default=False),
+    ] = None,
+    stretch: Annotated[
+        bool,
+        typer.Option(
+            "--stretch", help="Lists how much the traffic of others stretched the steps of serving, and where."
+        ),
+    ] = False,
+    what_if: Annotated[
+        bool | None,
+        typer.Option(
+            "--what-if/--no-what-if",
+            help="With --job: measures the gain of a faster link, and of no pauses, by second runs. Default: if a "
+            "run is short.",
+            show_default=False,
+        ),
+    ] = None,
+    everything: Annotated[bool, typer.Option("--all", help="Names all flows and all pauses, not the largest.")] = False,
+    as_json: Json = False,
+) -> None:
+    """Explains the time of flows, jobs and requests to the picosecond, and which ports caused pauses."""
+    from xoff.insight.command import Question, command
+
+    question = Question(flow or [], worst, pauses, port, job, request, token, stretch, what_if)
+    command(directory, question, everything=everything, as_json=as_json)
