@@ -12,11 +12,11 @@ from pathlib import Path
 from matplotlib import rc_context
 from rich.markup import escape
 
-from xoff import counts, display, running
+from xoff import display, running
 from xoff.commands import failures
 from xoff.commands.examples import PLACE
 from xoff.plots import STYLE, canvas, grouped_bars, write
-from xoff.results import Result, audit_line
+from xoff.results import Result, audit_line, counts
 from xoff.study.axes import VARIANT
 from xoff.study.plan import read
 

@@ -32,7 +32,8 @@ import commands
 import sonic_checks
 from summary_keys import COUNTS, SUMMARY
 
-from xoff import _core, counts, renames
+from xoff import _core, renames
+from xoff.results import counts
 
 ROOT = Path(__file__).resolve().parent.parent
 Schema: TypeAlias = dict[str, Any]

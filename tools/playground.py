@@ -20,8 +20,9 @@ import jinja2
 from markupsafe import Markup
 
 import xoff
-from xoff import counts, plots, running
+from xoff import plots, running
 from xoff.report import topology
+from xoff.results import counts
 
 ROOT = Path(__file__).resolve().parent.parent
 PARTS = ROOT / "playground"

@@ -27,8 +27,9 @@ from matplotlib.text import Text
 from matplotlib.ticker import LogFormatter
 from matplotlib.transforms import Bbox
 
-from xoff import counts, formatting
-from xoff.spans import covered
+from xoff import formatting
+from xoff.results import counts
+from xoff.results.spans import covered
 
 
 class Recorded(Protocol):

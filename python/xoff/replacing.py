@@ -9,8 +9,8 @@ from typing import Any
 
 from xoff import formatting
 from xoff._core import InputError
-from xoff.claims import Claim
 from xoff.formatting import literal
+from xoff.results.claims import Claim
 from xoff.running import Prepared
 from xoff.safe_read import read_json
 

@@ -128,8 +128,14 @@ def test_no_import_in_a_circle() -> None:
         for root in (ROOT / "python", ROOT / "experiments")
         if path.is_relative_to(root)
     }
-    graph = {name: imports(path, names) - {name} for name, path in names.items()}
+    graph = {name: around(name, imports(path, names)) - {name} for name, path in names.items()}
     list(TopologicalSorter(graph).static_order())
+
+
+def around(name: str, found: set[str]) -> set[str]:
+    """Returns imported modules and the packages around them, which load first. Those around `name` are loaded."""
+    packages = {one.rsplit(".", depth)[0] for one in found for depth in range(1, one.count(".") + 1)}
+    return found | {one for one in packages if not name.startswith(f"{one}.")}
 
 
 def test_every_command_is_in_one_folder_and_one_list() -> None:

@@ -13,10 +13,10 @@ import pytest
 import xoff
 import xoff.summary
 from small import Command
-from xoff import counts
 from xoff.conformance.drawing import draw_scenario
 from xoff.conformance.schema import CHOICES, registered
 from xoff.report import run_page
+from xoff.results import counts
 from xoff.study import metrics
 
 _PACKAGE = Path(xoff.__file__).parent

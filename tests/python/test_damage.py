@@ -15,7 +15,8 @@ import pytest
 
 import xoff
 from small import Command
-from xoff import InputError, _core, reading
+from xoff import InputError, _core
+from xoff.results import reading
 
 SCENARIO: dict[str, Any] = {
     "seed": 3,

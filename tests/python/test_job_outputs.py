@@ -11,10 +11,11 @@ import pytest
 
 import xoff
 from small import Command
-from xoff import connections, formatting, job_plots, plots, report
+from xoff import formatting, job_plots, plots, report
 from xoff.exporting import fct, perfetto
 from xoff.report import run_page, study_page, summary
 from xoff.report.page import Table
+from xoff.results import connections
 from xoff.study import Study
 from xoff.study.metrics import metrics, possible
 

@@ -11,8 +11,9 @@ import pytest
 
 import xoff
 from small import Command
-from xoff import _core, counts, renames
+from xoff import _core, renames
 from xoff.migrating import migrate
+from xoff.results import counts
 from xoff.study import settings
 
 OLD = sorted(renames.table()["scenario"])

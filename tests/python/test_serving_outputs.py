@@ -11,13 +11,13 @@ import pytest
 import xoff
 from test_export import _trace
 from test_figures import check, texts
-from xoff import connections, formatting, plots, report, serving_plots
+from xoff import formatting, plots, report, serving_plots
 from xoff.exporting import perfetto
 from xoff.insight.serving_command import PARTS
 from xoff.report import run_page, summary
 from xoff.report.narrative import tell
 from xoff.report.page import Part, Table
-from xoff.results import SERVICE_TIMES
+from xoff.results import SERVICE_TIMES, connections
 
 NAME = "chat $x$ <b>"
 SERVING: dict[str, Any] = {

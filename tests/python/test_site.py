@@ -19,7 +19,7 @@ import site_docstrings
 import site_tables
 
 import xoff
-from xoff.notebook import table_html
+from xoff.results.notebook import table_html
 
 _ROOT = Path(__file__).resolve().parents[2]
 _NAV = (_ROOT / "mkdocs.yml").read_text("utf-8").partition("\nnav:\n")[2]

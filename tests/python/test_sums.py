@@ -9,11 +9,12 @@ from pathlib import Path
 import pytest
 
 import xoff
-from xoff import Result, counts, formatting, plots
+from xoff import Result, formatting, plots
 from xoff.insight import ports, words
 from xoff.insight.trees import Forest
 from xoff.report import charts
-from xoff.spans import covered
+from xoff.results import counts
+from xoff.results.spans import covered
 
 EXAMPLES = Path(__file__).resolve().parents[2] / "examples"
 

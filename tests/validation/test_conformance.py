@@ -16,11 +16,11 @@ from tests.validation.breakdown import delays_add_up
 from tests.validation.fault_drawing import with_faults
 
 import xoff
-from xoff import counts
 from xoff.conformance.drawing import draw_scenario, draw_small
 from xoff.conformance.runs import WAYS, same_however_it_runs, unless_doomed
 from xoff.conformance.schema import CHOICES, keys, registered
 from xoff.conformance.strategies import STRATEGIES
+from xoff.results import counts
 
 DRAWS = 4
 SLOW_DRAWS = 12

@@ -15,10 +15,10 @@ import pytest
 from tests.validation.fault_drawing import draw_fault, links_of
 
 import xoff
-from xoff import counts
 from xoff.conformance.drawing import draw_scenario
 from xoff.conformance.jobs import MESSAGES
 from xoff.conformance.schema import registered
+from xoff.results import counts
 
 DRAWS, JOBS, FAULTS, CUTS = 40, 8, 12, 12
 LARGEST_BYTES, MOST_FLOWS = 3_000_000, 2_000

@@ -6,10 +6,11 @@ from dataclasses import dataclass
 from difflib import get_close_matches
 from random import Random
 
-from xoff import _core, counts, formatting, own_core
+from xoff import _core, formatting, own_core
 from xoff._core import InputError
 from xoff.conformance.generic import PLUGINS
 from xoff.conformance.schema import CHOICES, registered
+from xoff.results import counts
 
 PLACES = (
     "switch.flow_control",

@@ -15,11 +15,10 @@ from __future__ import annotations
 from collections import Counter
 from pathlib import Path
 
-from xoff import connections
 from xoff._core import InputError
 from xoff.exporting.format import Written
 from xoff.exporting.rows import Nodes, again, given, rows
-from xoff.results import Result
+from xoff.results import Result, connections
 
 VARIANTS = ("hpcc",)
 _NORMAL, _INCAST = 100, 200

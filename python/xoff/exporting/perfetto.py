@@ -25,10 +25,10 @@ from typing import Any, BinaryIO
 
 from xoff import formatting
 from xoff._core import InputError
-from xoff.connections import ends
 from xoff.exporting.format import Written
 from xoff.exporting.rows import again, quantity, rows
 from xoff.results import Result
+from xoff.results.connections import ends
 from xoff.serving_plots import PHASE_NAMES, PHASES, phases
 
 _BEGIN, _END, _COUNTER = 1, 2, 4

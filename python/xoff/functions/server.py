@@ -32,8 +32,8 @@ from xoff.functions.code import code_digest
 from xoff.functions.control_server import WrongClassError, declared, serve
 from xoff.functions.forks import users_code
 from xoff.functions.rows import RowsError, tables
-from xoff.reading import declared as declared_columns
 from xoff.results import NotRecordedError, load
+from xoff.results.reading import declared as declared_columns
 from xoff.summary import Summary
 from xoff.type_check import mismatch
 

@@ -14,7 +14,6 @@ import pyarrow.compute as pc
 
 from xoff import formatting
 from xoff._core import InputError
-from xoff.connections import ends
 from xoff.insight import (
     Breakdown,
     Forest,
@@ -28,6 +27,7 @@ from xoff.insight import (
 )
 from xoff.insight.rerun import given, repeated, whole
 from xoff.results import Result
+from xoff.results.connections import ends
 
 _TREES = 5
 _JOBS = {"collective", "graph", "training", "serving"}

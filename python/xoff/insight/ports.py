@@ -9,7 +9,7 @@ from typing import Any
 from xoff import formatting
 from xoff._core import InputError
 from xoff.results import Result
-from xoff.spans import covered
+from xoff.results.spans import covered
 
 
 def facts(result: Result, name: str) -> dict[str, Any]:

@@ -9,11 +9,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from xoff import connections, formatting
+from xoff import formatting
 from xoff.insight import Breakdown, Forest, Tree, breakdowns, words
 from xoff.insight.repeat import has_delays
 from xoff.report.page import Bar, Delays, Piece, Spread
-from xoff.results import Result
+from xoff.results import Result, connections
 
 _BARS, _TREES = 10, 10
 _FLOWS, _PAUSES = "Why flows were slow", "Why ports were paused"

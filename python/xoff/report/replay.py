@@ -18,11 +18,11 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from xoff import connections, counts, formatting
+from xoff import formatting
 from xoff.plots import colour
 from xoff.report import topology
 from xoff.report.page import Replay
-from xoff.results import Result
+from xoff.results import Result, connections, counts
 
 BUDGET = {"samples": 1_100_000, "pauses": 600_000, "flows": 300_000, "faults": 50_000}
 """Maximum bytes of each part in the page: 2 MB in all."""

@@ -10,12 +10,12 @@ import pyarrow as pa
 from markupsafe import Markup
 from matplotlib.figure import Figure
 
-from xoff import connections, counts, job_plots, plots, serving_plots
+from xoff import job_plots, plots, serving_plots
 from xoff.plots import COLOURS, colour, groups, measured, size_label, subject
 from xoff.report import charts, delays, jobs, memory_figure, replay, serving, switch_memory, topology
 from xoff.report.narrative import tell
 from xoff.report.page import MEANINGS, Again, Audit, Cell, Network, Page, Table, document_text, table
-from xoff.results import Result
+from xoff.results import Result, connections, counts
 
 # A distribution of fewer flows or messages is not drawn.
 _FEW = 20

@@ -14,11 +14,11 @@ from typing import Any
 from matplotlib import image, rc_context
 from matplotlib.figure import Figure
 
-from xoff import counts, formatting, plots
+from xoff import formatting, plots
 from xoff._core import InputError
 from xoff.report import run_page, study_page
 from xoff.report.narrative import tell
-from xoff.results import SERVICE_TIMES, Result, load, measured, measured_counts
+from xoff.results import SERVICE_TIMES, Result, counts, load, measured, measured_counts
 from xoff.statistics import Interval
 from xoff.study import Mean, Study
 from xoff.study.figures import point_words, words

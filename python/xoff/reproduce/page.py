@@ -20,14 +20,13 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any, TypeAlias
 
-from xoff import counts
 from xoff.new_files import write_files
 from xoff.reproduce.design import lines as design_lines
 from xoff.reproduce.judged import NOTHING_VARIED
 from xoff.reproduce.parameters import Parameter, rows
 from xoff.reproduce.readings import Spread
 from xoff.reproduce.verdict import Claim, Range, SetUp, decided_in_words, tally, tally_in_words
-from xoff.results import Result
+from xoff.results import Result, counts
 
 Changes: TypeAlias = Sequence[tuple[str, str]]
 """Path of a setting, and its value."""

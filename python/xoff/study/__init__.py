@@ -23,12 +23,12 @@ from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
-from xoff import counts, locks, statistics
+from xoff import locks, statistics
 from xoff._core import InputError
 from xoff.formatting import file_name
 from xoff.functions import TIMEOUT_SECONDS, Functions
-from xoff.reading import declared
-from xoff.results import Result, check_name, synchronise
+from xoff.results import Result, check_name, counts, synchronise
+from xoff.results.reading import declared
 from xoff.safe_read import read_bytes, read_json
 from xoff.statistics import Comparison
 from xoff.study import dataset, python_metrics

@@ -15,9 +15,10 @@ import pyarrow as pa
 from matplotlib import rc_context
 from matplotlib.figure import Figure
 
-from xoff import counts, formatting
+from xoff import formatting
 from xoff._core import InputError
 from xoff.plots import COLOURS, STYLE, Canvas, canvas, completed, draw_cdf, draw_slowdown, legend_outside
+from xoff.results import counts
 from xoff.statistics import Interval
 from xoff.study.axes import VARIANT, Column
 

@@ -9,7 +9,8 @@ import typing
 from collections.abc import Collection, Iterator, Mapping
 from typing import Any
 
-from xoff import counts, renames
+from xoff import renames
+from xoff.results import counts
 from xoff.summary import Summary
 
 # Keys of a summary that are not measurements of the network.

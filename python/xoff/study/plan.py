@@ -22,7 +22,7 @@ from xoff import running
 from xoff._core import InputError
 from xoff.functions import FunctionError, Functions, Metric, NotAllowedError
 from xoff.functions import workloads as functions_of_workloads
-from xoff.reading import declared
+from xoff.results.reading import declared
 from xoff.study import design as designs
 from xoff.study import frames, metrics, python_metrics, starting
 from xoff.study.axes import MAX_COMBINATIONS, Column, Factor, Level, check_path, columns, dimensions, factors, unset

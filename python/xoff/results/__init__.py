@@ -17,11 +17,12 @@ from typing import TYPE_CHECKING, Any, Self, cast
 
 import pyarrow as pa
 
-from xoff import _core, counts, formatting, high_water, locks, notebook, renames
+from xoff import _core, formatting, locks, renames
 from xoff._core import InputError
-from xoff.claims import Claim
-from xoff.cost import cost_line
-from xoff.reading import parquet_reader
+from xoff.results import counts, high_water, notebook
+from xoff.results.claims import Claim
+from xoff.results.cost import cost_line
+from xoff.results.reading import parquet_reader
 from xoff.safe_read import named, read_json
 from xoff.summary import Summary
 from xoff.type_check import mismatch
