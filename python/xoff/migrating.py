@@ -14,7 +14,7 @@ from typing import Any
 
 from xoff import renames, running
 from xoff._core import InputError
-from xoff.new_files import write_files
+from xoff.files.new_files import write_files
 from xoff.toml_keys import Assignment, Segment, assignments
 
 _PATHS = frozenset({"unset", "zip"})

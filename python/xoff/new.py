@@ -21,7 +21,7 @@ from typing import TypeAlias
 
 from xoff import formatting
 from xoff._core import InputError
-from xoff.new_files import write_files
+from xoff.files.new_files import write_files
 from xoff.version import __version__, schema_address
 
 Edit: TypeAlias = Callable[[str, str], str]

@@ -9,10 +9,10 @@ from typing import Any
 
 from xoff import formatting
 from xoff._core import InputError
+from xoff.files.safe_read import read_json
 from xoff.formatting import literal
 from xoff.results.claims import Claim
 from xoff.running import Prepared
-from xoff.safe_read import read_json
 
 _NAMED = 2
 """The number of differences in a message."""

@@ -19,13 +19,13 @@ import pyarrow as pa
 
 from xoff import _core
 from xoff._core import InputError
+from xoff.files.tables import is_table, read_table
 from xoff.formatting import literal
 from xoff.functions import TIMEOUT_SECONDS, Functions
 from xoff.functions import controls as functions_of_controls
 from xoff.functions import workloads as functions_of_workloads
 from xoff.results import AuditError, DirectoryWriter, Result
 from xoff.results.claims import Claim
-from xoff.tables import is_table, read_table
 
 
 @runtime_checkable

@@ -196,8 +196,8 @@ def _import(kind: str, *files: str) -> None:
 
 def _import_requests(file: Path) -> None:
     """Imports a trace in a window, and checks order and tokens of the table."""
+    from xoff.files.tables import read_table
     from xoff.importing.requests_command import command
-    from xoff.tables import read_table
 
     out = Path("imported")
     command(

@@ -12,7 +12,7 @@ import pytest
 
 from small import Command
 from xoff import new
-from xoff.new_files import write_files
+from xoff.files.new_files import write_files
 
 Tree = dict[str, bytes | None]
 

@@ -17,7 +17,7 @@ import xoff
 from patience import PATIENCE_SECONDS
 from small import TOML, Command
 from xoff import InputError, display, formatting
-from xoff.safe_read import named
+from xoff.files.safe_read import named
 
 JOINERS = "\u200c\u200d"
 HARMFUL = [

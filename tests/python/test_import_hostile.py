@@ -13,7 +13,7 @@ import pytest
 import xoff
 from imports import CONFIG, EXAMPLES, FLOWS, MATRIX, TOPO, TOPOLOGY
 from small import Command
-from xoff.tables import read_table
+from xoff.files.tables import read_table
 
 # The files of an import, and its options.
 KINDS: dict[str, tuple[list[Path], tuple[str, ...]]] = {

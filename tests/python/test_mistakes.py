@@ -19,7 +19,8 @@ from pyarrow import csv
 import xoff
 from patience import PATIENCE_SECONDS, wait_until
 from small import TOML, Command
-from xoff import InputError, memory, running, tables
+from xoff import InputError, running
+from xoff.files import memory, tables
 
 
 def test_all_mistakes_of_a_file_come_at_once(scenario_file: Path, xoff_command: Command) -> None:
@@ -148,7 +149,7 @@ def test_millions_of_rows_in_a_small_file_end_in_one_message_under_a_limit(tmp_p
 
 
 def test_memory_is_what_limits_leave() -> None:
-    code = "from xoff import memory; print(memory.allowed())"
+    code = "from xoff.files import memory; print(memory.allowed())"
     found = []
     for limit in ("unlimited", "4000000"):
         words = ["/bin/bash", "-c", f"ulimit -v {limit}; {sys.executable} -c '{code}'"]

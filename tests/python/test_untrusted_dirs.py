@@ -23,7 +23,8 @@ import xoff
 from patience import PATIENCE_SECONDS
 from small import TOML, Command
 from stopping import PLACED, go_on, stopped
-from xoff import InputError, formatting, memory, plots, report
+from xoff import InputError, formatting, plots, report
+from xoff.files import memory
 from xoff.study import Study
 
 

@@ -17,7 +17,7 @@ import typer
 from xoff import formatting
 from xoff._core import InputError
 from xoff.commands.options import Json
-from xoff.new_files import write_files
+from xoff.files.new_files import write_files
 
 PLACE = Path(__file__).resolve().parents[1] / "examples"
 """The folder of the examples in the installed package."""

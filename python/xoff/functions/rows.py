@@ -8,7 +8,7 @@ from typing import Any
 
 import pyarrow as pa
 
-from xoff.tables import MAX_ROWS
+from xoff.files.tables import MAX_ROWS
 
 _NEEDED = "a data frame, an Arrow table, a dictionary of columns, or a list of dictionaries is needed"
 _FLOWS = ("src", "dst", "size")

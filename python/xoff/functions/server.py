@@ -27,6 +27,7 @@ from typing import IO, Any, NoReturn
 
 import pyarrow as pa
 
+from xoff.files.type_check import mismatch
 from xoff.functions import Hosts
 from xoff.functions.code import code_digest
 from xoff.functions.control_server import WrongClassError, declared, serve
@@ -35,7 +36,6 @@ from xoff.functions.rows import RowsError, tables
 from xoff.results import NotRecordedError, load
 from xoff.results.reading import declared as declared_columns
 from xoff.summary import Summary
-from xoff.type_check import mismatch
 
 _ANSWER = "answer.json"
 # Waits of the process beyond the limit: xoff interrupts first, and this alarm ends a process whose xoff was killed.

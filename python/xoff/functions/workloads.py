@@ -9,8 +9,8 @@ from pathlib import Path
 from typing import Any, NoReturn
 
 from xoff import _core
+from xoff.files.tables import read_table
 from xoff.functions import FunctionError, Functions, Hosts, NotAllowedError, other_rows
-from xoff.tables import read_table
 
 ROWS = ".python.rows"
 """End of the key of the rows of a function. A scenario whose function was not called names no file at this key."""

@@ -21,9 +21,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from xoff import formatting, locks, own_core
+from xoff import formatting, own_core
 from xoff._core import InputError
-from xoff.safe_read import read_bytes
+from xoff.files import locks
+from xoff.files.safe_read import read_bytes
 from xoff.version import __version__
 
 _CRATES = ("units", "engine", "models", "scenario", "python")

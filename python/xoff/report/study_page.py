@@ -10,12 +10,12 @@ from matplotlib.figure import Figure
 
 from xoff import formatting, plots
 from xoff._core import InputError
+from xoff.files.safe_read import read_json
 from xoff.report import charts, topology
 from xoff.report.narrative import tell, value
 from xoff.report.page import Again, Cell, Network, Page, Picture, Table, document_text, table
 from xoff.report.run_page import audits, drawing
 from xoff.results import Result
-from xoff.safe_read import read_json
 from xoff.study import Study, effects, tune_figure
 from xoff.study.axes import OF_VARIANTS, VARIANT, leaves, read_axes
 from xoff.study.effects import Effects

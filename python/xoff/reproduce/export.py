@@ -15,7 +15,7 @@ from typing import Any
 import tomlkit
 
 from xoff._core import InputError
-from xoff.new_files import write_files
+from xoff.files.new_files import write_files
 from xoff.reproduce.cases import choice_of
 from xoff.reproduce.finding import Experiment
 from xoff.reproduce.parameters import rows

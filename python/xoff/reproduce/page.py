@@ -20,7 +20,7 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any, TypeAlias
 
-from xoff.new_files import write_files
+from xoff.files.new_files import write_files
 from xoff.reproduce.design import lines as design_lines
 from xoff.reproduce.judged import NOTHING_VARIED
 from xoff.reproduce.parameters import Parameter, rows

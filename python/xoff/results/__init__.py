@@ -17,15 +17,16 @@ from typing import TYPE_CHECKING, Any, Self, cast
 
 import pyarrow as pa
 
-from xoff import _core, formatting, locks, renames
+from xoff import _core, formatting, renames
 from xoff._core import InputError
+from xoff.files import locks
+from xoff.files.safe_read import named, read_json
+from xoff.files.type_check import mismatch
 from xoff.results import counts, high_water, notebook
 from xoff.results.claims import Claim
 from xoff.results.cost import cost_line
 from xoff.results.reading import parquet_reader
-from xoff.safe_read import named, read_json
 from xoff.summary import Summary
-from xoff.type_check import mismatch
 
 if TYPE_CHECKING:
     from xoff.plots import Plot

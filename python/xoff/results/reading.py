@@ -10,8 +10,9 @@ from typing import Any
 
 import pyarrow as pa
 
-from xoff import _core, formatting, memory
+from xoff import _core, formatting
 from xoff._core import InputError
+from xoff.files import memory
 
 WORDS: dict[str, dict[str, tuple[str, ...]]] = {
     "jobs": {"part": ("compute", "exposed", "bubble")},

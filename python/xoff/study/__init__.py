@@ -23,13 +23,14 @@ from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
-from xoff import locks, statistics
+from xoff import statistics
 from xoff._core import InputError
+from xoff.files import locks
+from xoff.files.safe_read import read_bytes, read_json
 from xoff.formatting import file_name
 from xoff.functions import TIMEOUT_SECONDS, Functions
 from xoff.results import Result, check_name, counts, synchronise
 from xoff.results.reading import declared
-from xoff.safe_read import read_bytes, read_json
 from xoff.statistics import Comparison
 from xoff.study import dataset, python_metrics
 from xoff.study.axes import VARIANT, Column

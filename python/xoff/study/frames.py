@@ -12,8 +12,8 @@ from typing import Any
 import pyarrow as pa
 
 from xoff._core import InputError
+from xoff.files.tables import is_table, read_table
 from xoff.study.identity import table_digest
-from xoff.tables import is_table, read_table
 
 _PARTS = ("axes", "variants")
 _DIGITS = 16

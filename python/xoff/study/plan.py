@@ -20,6 +20,8 @@ import pyarrow as pa
 
 from xoff import running
 from xoff._core import InputError
+from xoff.files.tables import is_table, read_table
+from xoff.files.type_check import mismatch
 from xoff.functions import FunctionError, Functions, Metric, NotAllowedError
 from xoff.functions import workloads as functions_of_workloads
 from xoff.results.reading import declared
@@ -29,8 +31,6 @@ from xoff.study.axes import MAX_COMBINATIONS, Column, Factor, Level, check_path,
 from xoff.study.design import Design
 from xoff.study.identity import engine, run_key, table_digest
 from xoff.study.store import input_file
-from xoff.tables import is_table, read_table
-from xoff.type_check import mismatch
 
 KEYS = {
     "name": "shown in results",

@@ -22,11 +22,11 @@ from typing import Any, TypedDict
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from xoff import locks
+from xoff.files import locks
+from xoff.files.safe_read import named, read_bytes, read_json
+from xoff.files.type_check import mismatch
 from xoff.results import PARTS, Result, load, synchronise
-from xoff.safe_read import named, read_bytes, read_json
 from xoff.summary import Summary
-from xoff.type_check import mismatch
 
 _FAILURE = "failure.json"
 _WORK = ".work-"

@@ -9,9 +9,9 @@ from typing import Any, TypedDict
 from matplotlib import rc_context
 from matplotlib.figure import Figure
 
+from xoff.files.type_check import mismatch
 from xoff.plots import COLOURS, STYLE, Canvas, legend_outside
 from xoff.study.figures import scaled, words
-from xoff.type_check import mismatch
 
 DOCUMENT = "tune.json"
 """The file of the findings, in the directory of the search."""

@@ -6,7 +6,7 @@ import contextlib
 from collections.abc import Mapping
 from pathlib import Path
 
-from xoff.safe_read import named
+from xoff.files.safe_read import named
 
 
 def write_files(texts: Mapping[Path, str]) -> None:

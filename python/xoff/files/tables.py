@@ -8,8 +8,9 @@ from typing import Any
 
 import pyarrow as pa
 
-from xoff import formatting, memory
+from xoff import formatting
 from xoff._core import InputError
+from xoff.files import memory
 
 MAX_ROWS = 2**24
 """The largest number of rows: as many as a scenario may have flows, and more than it may have nodes and links."""
