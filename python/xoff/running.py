@@ -24,8 +24,9 @@ from xoff.formatting import literal
 from xoff.functions import TIMEOUT_SECONDS, Functions
 from xoff.functions import controls as functions_of_controls
 from xoff.functions import workloads as functions_of_workloads
-from xoff.results import AuditError, DirectoryWriter, Result
+from xoff.results import AuditError, Result
 from xoff.results.claims import Claim
+from xoff.results.writing import DirectoryWriter
 
 
 @runtime_checkable

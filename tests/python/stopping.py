@@ -30,9 +30,9 @@ sys.argv[:3] = ["xoff"]
 runpy.run_module("xoff", run_name="__main__")
 """
 
-WRITING = "xoff.results:DirectoryWriter.append"
+WRITING = "xoff.results.writing:DirectoryWriter.append"
 """Rows of a run were written."""
-PLACED = "xoff.results:DirectoryWriter.__enter__"
+PLACED = "xoff.results.writing:DirectoryWriter.__enter__"
 """The directory of a run was made."""
 REPORTING = "xoff.running:Progress"
 """A run has told how far it is."""

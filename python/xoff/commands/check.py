@@ -25,8 +25,8 @@ from xoff.commands.options import (
     settings,
 )
 from xoff.estimate import Estimate, estimate
+from xoff.files.new_files import write_new
 from xoff.functions import TIMEOUT_SECONDS, Functions
-from xoff.results import write_new
 
 
 def command(

@@ -12,7 +12,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from xoff._core import InputError
-from xoff.results import Result, check_name, synchronise
+from xoff.files.new_files import check_name, synchronise
+from xoff.results import Result
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,11 +1,13 @@
-"""New files of a command: all of them appear, or none."""
+"""New files, which are complete or absent."""
 
 from __future__ import annotations
 
 import contextlib
+import os
 from collections.abc import Mapping
 from pathlib import Path
 
+from xoff._core import InputError
 from xoff.files.safe_read import named
 
 
@@ -36,3 +38,29 @@ def write_files(texts: Mapping[Path, str]) -> None:
         for folder in [] if is_whole else sorted(folders, key=lambda one: len(one.parts), reverse=True):
             with contextlib.suppress(OSError):
                 folder.rmdir()
+
+
+def write_new(file: Path, text: str) -> None:
+    """Writes a text file, which appears under the name only when complete."""
+    part = file.with_name(f".{file.name}.part")
+    try:
+        with named(file):
+            part.write_text(text, "utf-8")
+            part.replace(file)
+    finally:
+        part.unlink(missing_ok=True)
+
+
+def check_name(path: str | Path) -> None:
+    """Raises `InputError` for a path other than UTF-8 text: tables cannot be written to such a path."""
+    if any("\ud800" <= letter <= "\udfff" for letter in str(path)):
+        raise InputError(f"{str(path)!a}: the name is not UTF-8 text; choose another place")
+
+
+def synchronise(path: Path) -> None:
+    """Flushes a file or a directory to the disk: the content survives a loss of power."""
+    descriptor = os.open(path, os.O_RDONLY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)

@@ -10,7 +10,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from xoff._core import InputError
-from xoff.results import check_name, synchronise
+from xoff.files.new_files import check_name, synchronise
 
 
 def write_new(out: Path, write: Callable[[Path], Sequence[str]]) -> list[Path]:

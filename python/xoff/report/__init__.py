@@ -21,11 +21,12 @@ from markupsafe import Markup, escape
 
 from xoff import formatting, plots
 from xoff._core import InputError
+from xoff.files.new_files import synchronise
 from xoff.files.safe_read import named
 from xoff.insight.words import micro
 from xoff.report import run_page, study_page
 from xoff.report.page import Bar, Page
-from xoff.results import load, synchronise
+from xoff.results import load
 from xoff.study import Study
 
 _ASSETS = Path(__file__).parent / "assets"

@@ -26,10 +26,11 @@ import pyarrow as pa
 from xoff import statistics
 from xoff._core import InputError
 from xoff.files import locks
+from xoff.files.new_files import check_name, synchronise
 from xoff.files.safe_read import read_bytes, read_json
 from xoff.formatting import file_name
 from xoff.functions import TIMEOUT_SECONDS, Functions
-from xoff.results import Result, check_name, counts, synchronise
+from xoff.results import Result, counts
 from xoff.results.reading import declared
 from xoff.statistics import Comparison
 from xoff.study import dataset, python_metrics

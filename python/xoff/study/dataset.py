@@ -14,9 +14,9 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from xoff._core import InputError
+from xoff.files.new_files import synchronise
 from xoff.files.safe_read import named
 from xoff.formatting import plain
-from xoff.results import synchronise
 from xoff.study import python_metrics
 from xoff.study.metrics import metrics
 from xoff.study.plan import Plan, Run

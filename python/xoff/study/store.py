@@ -23,9 +23,10 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from xoff.files import locks
+from xoff.files.new_files import synchronise
 from xoff.files.safe_read import named, read_bytes, read_json
 from xoff.files.type_check import mismatch
-from xoff.results import PARTS, Result, load, synchronise
+from xoff.results import PARTS, Result, load
 from xoff.summary import Summary
 
 _FAILURE = "failure.json"
