@@ -20,9 +20,10 @@ import jinja2
 from markupsafe import Markup
 
 import xoff
-from xoff import plots, running
+from xoff import plots
 from xoff.report import topology
 from xoff.results import counts
+from xoff.running.document import typed
 
 ROOT = Path(__file__).resolve().parent.parent
 PARTS = ROOT / "playground"
@@ -42,7 +43,7 @@ def prepare(scenario: Mapping[str, Any]) -> dict[str, Any]:
     for slider in scenario["slider"]:
         texts = list(slider["choices"]) if "choices" in slider else None
         values = list(slider["choices"].values()) if texts else [json.dumps(value) for value in slider["values"]]
-        runs = [run(scenario["toml"], dict.fromkeys(slider["keys"], running.typed(value))) for value in values]
+        runs = [run(scenario["toml"], dict.fromkeys(slider["keys"], typed(value))) for value in values]
         controls.append(
             {"label": slider["label"], "keys": slider["keys"], "values": values, "texts": texts}
             | {"fingerprints": [one.fingerprint for one in runs]}

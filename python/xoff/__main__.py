@@ -10,7 +10,7 @@ import os
 import signal
 from types import FrameType
 
-# Signals that end a run as Ctrl-C does. `xoff.running` has the same list, but takes time to import.
+# Signals that end a run as Ctrl-C does. `xoff.running.interrupts` has the same list, but takes time to import.
 _INTERRUPTING = [getattr(signal, name) for name in ("SIGINT", "SIGTERM", "SIGHUP", "SIGQUIT") if hasattr(signal, name)]
 
 

@@ -12,9 +12,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from xoff import renames, running
+from xoff import renames
 from xoff._core import InputError
 from xoff.files.new_files import write_files
+from xoff.running.document import parse_json, parse_toml, read_text
 from xoff.toml_keys import Assignment, Segment, assignments
 
 _PATHS = frozenset({"unset", "zip"})
@@ -51,10 +52,10 @@ def _rewritten(file: Path) -> tuple[str, list[Change]]:
     """Returns the text of a file with new names, and each change once."""
     if file.exists() and not file.is_file():
         raise InputError(f"{file}: is not a regular file")
-    text = running.read_text(file)
+    text = read_text(file)
     is_json = file.suffix == ".json"
     try:
-        document = running.parse_json(file, text) if is_json else running.parse_toml(text)
+        document = parse_json(file, text) if is_json else parse_toml(text)
     except InputError:
         raise
     except ValueError as error:
@@ -70,7 +71,7 @@ def _rewritten(file: Path) -> tuple[str, list[Change]]:
         return f"{json.dumps(renamed, indent=2)}\n", changes
     new = _toml(text, is_study=_is_study(document))
     try:
-        is_renamed = running.parse_toml(new) == renamed
+        is_renamed = parse_toml(new) == renamed
     except ValueError:
         is_renamed = False
     if not is_renamed:

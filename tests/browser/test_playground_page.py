@@ -19,7 +19,7 @@ import xoff
 from chromium import Browser, installed
 from patience import wait_until
 from xoff.report import replay
-from xoff.running import typed
+from xoff.running.document import typed
 
 _ROOT = Path(__file__).resolve().parents[2]
 _PAGE = _ROOT / "out" / "playground" / "index.html"

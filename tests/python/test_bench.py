@@ -221,7 +221,7 @@ def test_another_commit_takes_turns(
     xoff_here: Command, checkout: Path, temporary: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     first = _git(checkout, "rev-parse", "HEAD")
-    with (checkout / "python" / "xoff" / "running.py").open("a") as running:
+    with (checkout / "python" / "xoff" / "running" / "__init__.py").open("a") as running:
         running.write(_ANOTHER)
     second = _commit(checkout, "Another")
     _git(checkout, "reset", "--quiet", "--hard", first)

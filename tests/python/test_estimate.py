@@ -16,8 +16,8 @@ from patience import PATIENCE_SECONDS
 from small import TOML
 from xoff.commands import check
 from xoff.commands.registry import app
-from xoff.estimate import _Sample, estimate
 from xoff.running import prepare
+from xoff.running.estimate import _Sample, estimate
 
 LINK = {"rate": "100Gbps", "delay": "1us"}
 PFC: dict[str, Any] = {"flow_control": {"pfc": {}}}
@@ -78,7 +78,7 @@ def test_a_short_run_is_measured(tmp_path: Path) -> None:
 
 def test_a_sample_that_finishes_nothing_has_no_estimate(monkeypatch: pytest.MonkeyPatch) -> None:
     """Nothing is divided by a share of zero, and the command says so."""
-    monkeypatch.setattr("xoff.estimate._Sample.share", lambda _: 0.0)
+    monkeypatch.setattr("xoff.running.estimate._Sample.share", lambda _: 0.0)
     scenario = {"switch": PFC, **JOBS["websearch"]}
     found = estimate(prepare(scenario), None, seconds=0.0)
     assert (found.packet_hops, found.cpu_seconds, found.memory_bytes, found.share) == (None, None, None, 0.0)
@@ -103,7 +103,7 @@ FOLDED: dict[str, Any] = {
 }
 _PEAK = """
 import json, sys, xoff
-from xoff import estimate
+from xoff.running import estimate
 from xoff.running import prepare
 # The sample ends with the share of the run, not with the clock, so a slow machine samples as much as a fast one.
 estimate._LEAST_SHARE, estimate._LONGEST_SAMPLE = 0.5, 1e12

@@ -21,6 +21,7 @@ from xoff import _core, running
 from xoff.functions import Functions, Hosts
 from xoff.functions.rows import tables
 from xoff.functions.workloads import seed_of
+from xoff.running.document import parse_toml
 from xoff.study.identity import run_key
 
 MODULE = """
@@ -252,7 +253,7 @@ def test_given_rows_take_the_place_of_a_call(place: Path) -> None:
     rows = pa.table({"src": [0], "dst": [1], "size": [5]})
     file = written(place, "traffic:marks")
     assert xoff.run(file, tables={"workload[0].python.rows": rows}).flows["size_bytes"].to_pylist() == [5]
-    document = {**running.parse_toml(file.read_text("utf-8"))}
+    document = {**parse_toml(file.read_text("utf-8"))}
     document["workload"][0]["python"]["rows"] = rows
     assert xoff.run(document).flows["size_bytes"].to_pylist() == [5]
     assert not (place / "called").exists()
@@ -261,7 +262,7 @@ def test_given_rows_take_the_place_of_a_call(place: Path) -> None:
 def test_a_function_writes_a_job_with_groups(place: Path) -> None:
     called = xoff.run(written(place, "traffic:ring", more="graph = {}\n"), allow_python=True, out="called")
     rows = [{"rank": rank, "kind": "all_reduce", "group": "dp", "size": "100KB"} for rank in range(4)]
-    document = running.parse_toml(SCENARIO)
+    document = parse_toml(SCENARIO)
     document["workload"] = [{"graph": {"operations": rows, "groups": {"dp": [0, 1, 2, 3]}}}]
     listed = xoff.run(document)
     assert called.fingerprint == listed.fingerprint

@@ -21,6 +21,7 @@ from patience import PATIENCE_SECONDS, wait_until
 from small import TOML, Command
 from xoff import InputError, running
 from xoff.files import memory, tables
+from xoff.running.document import typed
 
 
 def test_all_mistakes_of_a_file_come_at_once(scenario_file: Path, xoff_command: Command) -> None:
@@ -58,7 +59,7 @@ def test_a_text_stays_a_text(scenario: dict[str, Any]) -> None:
     for name in ("123", "true", "[1]", '"', "\\", "\x7f\t\n"):
         assert xoff.resolve(scenario, overrides={"name": name})["name"] == name
     # On a command line all values are text, and are read as TOML values.
-    assert [running.typed(text) for text in ("7", "0.5", "true", "[1, 2]", '"7"', "10us", "1979-05-27", "a\nb")] == [
+    assert [typed(text) for text in ("7", "0.5", "true", "[1, 2]", '"7"', "10us", "1979-05-27", "a\nb")] == [
         7, 0.5, True, [1, 2], "7", "10us", "1979-05-27", "a\nb",
     ]  # fmt: skip
 

@@ -11,7 +11,7 @@ import playground
 import pytest
 
 import xoff
-from xoff.running import typed
+from xoff.running.document import typed
 
 _SCENARIOS = {one["name"]: one for one in playground.scenarios()}
 _MOST_PACKET_HOPS = 1_000_000

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 import xoff
-from xoff.running import typed
+from xoff.running.document import typed
 
 PAGE, QEQ = 64, 24_000
 LINE = {"rate": "10Gbps", "delay": "0ns"}

@@ -11,8 +11,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from xoff import formatting, running
+from xoff import formatting
 from xoff._core import InputError
+from xoff.running.interrupts import defer_interrupts
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,7 +38,7 @@ def run(
     """Runs a program to the end. Raises `InputError` if the program cannot be started."""
     before = _cpu_seconds()
     interrupted = threading.Event()
-    restore = running.defer_interrupts(interrupted.set)
+    restore = defer_interrupts(interrupted.set)
     try:
         process = subprocess.Popen(
             words,

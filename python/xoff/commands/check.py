@@ -24,9 +24,9 @@ from xoff.commands.options import (
     Set,
     settings,
 )
-from xoff.estimate import Estimate, estimate
 from xoff.files.new_files import write_new
 from xoff.functions import TIMEOUT_SECONDS, Functions
+from xoff.running.estimate import Estimate, estimate
 
 
 def command(

@@ -10,6 +10,7 @@ import typer
 
 from xoff import running
 from xoff._core import InputError
+from xoff.running.document import typed
 
 
 def _complete_setting(incomplete: str) -> list[str]:
@@ -116,7 +117,7 @@ _LIST = re.compile(r"\.(\d+)(?=\.|$)")
 
 
 def settings(given: list[str] | None) -> list[tuple[str, Any]]:
-    """Returns the pairs of key and value of ``--set``, values typed as by `running.typed`.
+    """Returns the pairs of key and value of ``--set``, values typed as by `typed`.
 
     Raises `InputError` if an argument is not KEY=VALUE, or a value has several lines.
     """
@@ -124,7 +125,7 @@ def settings(given: list[str] | None) -> list[tuple[str, Any]]:
     for key, text in pairs:
         if len(text.splitlines()) > 1:
             raise InputError(f"{key}: the value has more than one line; a setting is one value")
-    return [(key, running.typed(text)) for key, text in pairs]
+    return [(key, typed(text)) for key, text in pairs]
 
 
 def overrides(given: list[str] | None) -> list[tuple[str, str]]:

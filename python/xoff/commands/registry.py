@@ -16,8 +16,8 @@ from typing import Annotated, Any, TextIO, cast
 import typer
 from typer.core import TyperGroup
 
-from xoff import running
 from xoff.commands.failures import Aside, guarded
+from xoff.running.interrupts import INTERRUPTING
 from xoff.version import __version__, documentation
 
 
@@ -112,7 +112,7 @@ def main() -> None:
             stream.reconfigure(errors="backslashreplace")
     sys.stderr = cast(TextIO, Aside(sys.stderr))
     # SIGTERM, SIGHUP and SIGQUIT clean up as Ctrl-C does.
-    for number in running.INTERRUPTING:
+    for number in INTERRUPTING:
         if signal.getsignal(number) is signal.SIG_DFL:
             signal.signal(number, signal.default_int_handler)
     sys.exit(guarded(lambda: app(prog_name="xoff", standalone_mode=False)))

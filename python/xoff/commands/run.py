@@ -24,6 +24,7 @@ from xoff.commands.options import (
 )
 from xoff.functions import TIMEOUT_SECONDS, Functions
 from xoff.results import AuditError, Result
+from xoff.running.interrupts import Interrupts
 
 
 def command(
@@ -52,12 +53,12 @@ def command(
         functions.close(unless=prepared.controls is not None)
         claimed = None
         if out is not None:
-            from xoff.replacing import check_result, claim
+            from xoff.running.replacing import check_result, claim
 
             check_result(out, prepared, force=force)
             claimed = claim(out, prepared, force=force)
         try:
-            with run_bar(escape(formatting.plain(prepared.name))) as bar, running.Interrupts(out) as interrupts:
+            with run_bar(escape(formatting.plain(prepared.name))) as bar, Interrupts(out) as interrupts:
                 keep = () if out is None else None  # A lossy run writes millions of rows, discarded without --out.
                 result = running.run_prepared(
                     prepared,

@@ -8,6 +8,7 @@ from typing import Any, TypeAlias
 
 from xoff import running
 from xoff._core import InputError
+from xoff.running.document import typed
 
 Derived: TypeAlias = Callable[[str, Mapping[str, Any]], Sequence[tuple[str, str]]]
 """From the name of a run and its changed scenario to dependent settings by path, such as sizes for rates."""
@@ -35,7 +36,7 @@ def changed(
         made[experiment] = {}
         for name, scenario in named.items():
             resolved = running.resolve(scenario)
-            here = [(path, running.typed(value)) for path, value in changes if _has_table(resolved, path)]
+            here = [(path, typed(value)) for path, value in changes if _has_table(resolved, path)]
             used |= {path for path, _ in here}
             if not here:
                 made[experiment][name] = scenario

@@ -22,6 +22,7 @@ from typing import Any, Self
 from xoff import running
 from xoff._core import InputError
 from xoff.results import Result
+from xoff.running.interrupts import defer_interrupts
 from xoff.study import Advance
 from xoff.study.execution import Task, Watch, execute
 from xoff.study.identity import SHOWN, run_key
@@ -121,7 +122,7 @@ class Runner:
         progress: called a few times a second, from another thread, with an experiment and the progress of its runs.
         """
         watch = Watch()
-        restore = running.defer_interrupts(watch.stop.set)
+        restore = defer_interrupts(watch.stop.set)
         # Two experiments run at a time: the runs of the next keep the cores busy while the last runs of one end.
         with ThreadPoolExecutor(2) as ahead:
             try:

@@ -18,7 +18,7 @@ from rich.markup import escape
 from xoff import display, formatting, running
 from xoff._core import InputError
 from xoff.functions import TIMEOUT_SECONDS, Functions
-from xoff.replacing import check_study
+from xoff.running.replacing import check_study
 from xoff.statistics import Interval
 from xoff.study import Report, Status, Study, effects
 from xoff.study.axes import VARIANT

@@ -21,6 +21,7 @@ from xoff import running
 from xoff._core import InputError
 from xoff.functions import FunctionError
 from xoff.results import AuditError
+from xoff.running.interrupts import defer_interrupts
 from xoff.study.estimate import Estimate
 from xoff.study.identity import engine
 from xoff.study.store import Store, write_failure
@@ -241,7 +242,7 @@ def execute(
     own = executor is None
     window = workers + 1 if own and workers is not None else _WINDOW
     with store.workspace() if own else contextlib.nullcontext() as work:
-        restore = running.defer_interrupts(watch.stop.set)
+        restore = defer_interrupts(watch.stop.set)
         try:
             while todo or pending:
                 watch.poll()

@@ -25,6 +25,7 @@ from xoff.files.type_check import mismatch
 from xoff.functions import FunctionError, Functions, Metric, NotAllowedError
 from xoff.functions import workloads as functions_of_workloads
 from xoff.results.reading import declared
+from xoff.running.document import parse_json, parse_toml, read_text
 from xoff.study import design as designs
 from xoff.study import frames, metrics, python_metrics, starting
 from xoff.study.axes import MAX_COMBINATIONS, Column, Factor, Level, check_path, columns, dimensions, factors, unset
@@ -531,7 +532,7 @@ def _copied(value: Any) -> Any:
 def is_study(path: Path) -> bool:
     """Whether a file is a study, which names or contains a base."""
     try:
-        found = _parsed_text(path, running.read_text(path))
+        found = _parsed_text(path, read_text(path))
     except InputError:
         return False
     return "network" not in found and bool({"base", "scenario", "axes", "variants", "objective"} & found.keys())
@@ -546,7 +547,7 @@ def _parsed_text(path: Path, text: str) -> dict[str, Any]:
     if not text.strip():
         raise InputError(f"{path}: is empty; `xoff new study` writes one to begin with")
     try:
-        found: Any = running.parse_json(path, text) if path.suffix == ".json" else running.parse_toml(text)
+        found: Any = parse_json(path, text) if path.suffix == ".json" else parse_toml(text)
     except InputError:
         raise
     except RecursionError:
@@ -559,7 +560,7 @@ def _parsed_text(path: Path, text: str) -> dict[str, Any]:
 
 
 def _parsed(path: Path) -> dict[str, Any]:
-    found = _parsed_text(path, running.read_text(path))
+    found = _parsed_text(path, read_text(path))
     if "network" in found:
         raise InputError(f'{path}: is a scenario; a study names one: base = "{path.name}", with [axes] and seeds')
     return found

@@ -13,7 +13,8 @@ from rich.markup import escape
 from xoff import display, formatting, plots, running
 from xoff.functions import TIMEOUT_SECONDS, Functions
 from xoff.functions.workloads import has_function
-from xoff.replacing import check_study
+from xoff.running.document import given
+from xoff.running.replacing import check_study
 from xoff.study.command import executor_of, kept, measured, place_of
 from xoff.study.figures import words
 from xoff.study.tune import Tuning
@@ -161,6 +162,6 @@ def repeat(tuning: Tuning, one: Setting, file: Path) -> str:
     """Returns the command for a run of a setting."""
     base = tuning.plan.base
     name = str(base.path) if isinstance(base, running.Text) else str(file)
-    pairs = [f"--set {shlex.quote(f'{path}={running.given(value)}')}" for path, value in one.settings.items()]
+    pairs = [f"--set {shlex.quote(f'{path}={given(value)}')}" for path, value in one.settings.items()]
     allowed = ["--allow-python"] if has_function(tuning.plan.document["scenario"]) else []
     return " ".join([f"xoff run {shlex.quote(name)}", *allowed, *pairs])

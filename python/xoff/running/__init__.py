@@ -5,15 +5,11 @@ from __future__ import annotations
 import json
 import math
 import re
-import signal
 import sys
-import threading
-import tomllib
-from collections import Counter
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Literal, Protocol, Self, TypeAlias, runtime_checkable
+from typing import Any, Literal, Protocol, TypeAlias, runtime_checkable
 
 import pyarrow as pa
 
@@ -27,6 +23,7 @@ from xoff.functions import workloads as functions_of_workloads
 from xoff.results import AuditError, Result
 from xoff.results.claims import Claim
 from xoff.results.writing import DirectoryWriter
+from xoff.running.document import MAX_DEPTH, as_toml, parse_json, parse_toml, read_text
 
 
 @runtime_checkable
@@ -42,30 +39,6 @@ Source: TypeAlias = str | Path | Mapping[str, Any] | SupportsToDict
 Overrides: TypeAlias = Mapping[str, Any] | Sequence[tuple[str, Any]]
 
 
-INTERRUPTING = tuple(
-    getattr(signal, name) for name in ("SIGINT", "SIGTERM", "SIGHUP", "SIGQUIT") if hasattr(signal, name)
-)
-"""Signals that end a run as Ctrl-C does: a job scheduler sends SIGTERM, a closing terminal SIGHUP."""
-
-
-def defer_interrupts(then: Callable[[], None]) -> Callable[[], None]:
-    """Makes interrupts call `then` instead of raising `KeyboardInterrupt`. Returns a function to undo the change.
-
-    `KeyboardInterrupt` at an arbitrary moment could leave a lock locked for ever, or a started process unrecorded.
-    Outside the main thread the function changes nothing. A signal with a handler other than Python's default keeps the
-    handler.
-    """
-    here = threading.current_thread() is threading.main_thread()
-    interrupting = [one for one in INTERRUPTING if here and signal.getsignal(one) is signal.default_int_handler]
-    handlers = {one: signal.signal(one, lambda *_: then()) for one in interrupting}
-
-    def restore() -> None:
-        while handlers:
-            signal.signal(*handlers.popitem())
-
-    return restore
-
-
 MAX_THREADS = 1024
 """The largest allowed number of threads; no machine has more cores. A run starts at most one thread per core."""
 
@@ -78,13 +51,7 @@ PROBES = {
 }
 """Tables that a run records only on request, each with the keys of `probe` that request the table, and a value."""
 
-# A larger file is not a scenario. Without a limit, reading `/dev/zero` would never end.
-_MAX_SCENARIO_BYTES = 64 * 2**20
-# Largest depth of nested tables and lists in TOML and JSON.
-_MAX_DEPTH = 100
 _UNREADABLE = re.compile(r"line (?P<line>\d+): (?P<why>this is not (?:TOML|JSON): .*)", re.DOTALL)
-# Characters that cannot occur in an unquoted key of TOML.
-_NO_KEY = frozenset(" \t={}[],")
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,41 +70,6 @@ class Progress:
     share: float
     """The completed share of the run, 0 to 1: the delivered share of the payload, or the completed share of operations
     if the scenario sends no payload. With ``until``, the simulated share of the time if larger."""
-
-
-class Interrupts:
-    """Interrupts of a run with a directory: the first ends the run, whose complete rows are kept; the second is abrupt.
-
-    Without a directory, and before the first event of the run, an interrupt raises `KeyboardInterrupt`.
-    """
-
-    def __init__(self, out: Path | None) -> None:
-        self._keeps = out is not None
-        self._is_asked = self._has_begun = False
-        self._restore: Callable[[], None] = lambda: None
-
-    def __enter__(self) -> Self:
-        if self._keeps:
-            self._restore = defer_interrupts(self._ask)
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self._restore()
-
-    def _ask(self) -> None:
-        if self._is_asked:
-            raise KeyboardInterrupt
-        self._is_asked = True
-
-    def poll(self) -> None:
-        """Raises `KeyboardInterrupt` for an interrupt while the network is built."""
-        if self._is_asked and not self._has_begun:
-            raise KeyboardInterrupt
-
-    def stops(self) -> bool:
-        """True after an interrupt; called between events of the run."""
-        self._has_begun = True
-        return self._is_asked
 
 
 class CutError(Exception):
@@ -425,7 +357,7 @@ def prepare(
     pairs = _pairs(overrides)
     if seed is not None:
         pairs.append(("seed", seed))
-    settings = [(key, _setting(_checked(value, key))) for key, value in pairs]
+    settings = [(key, as_toml(_checked(value, key))) for key, value in pairs]
     try:
         resolved, named = _core.resolve(text, format, settings)
     except InputError as error:
@@ -493,61 +425,6 @@ def _study_command(file: Text) -> str:
     return "xoff tune" if "objective" in found else "xoff sweep"
 
 
-def read_text(path: Path) -> str:
-    """Returns the text of a document.
-
-    Raises `InputError` if the file is missing, too large, or not text.
-    """
-    try:
-        with path.open("rb") as file:
-            content = file.read(_MAX_SCENARIO_BYTES + 1)
-        text = content[:_MAX_SCENARIO_BYTES].decode("utf-8-sig")
-    except FileNotFoundError:
-        raise InputError(f"{path}: no such file") from None
-    except IsADirectoryError:
-        raise InputError(f"{path}: is a directory; a scenario file is needed") from None
-    except OSError as error:
-        raise InputError(f"{path}: cannot be read: {error.strerror}") from None
-    except UnicodeDecodeError as error:
-        raise InputError(f"{path}: is not UTF-8 text (byte {error.start} is not valid)") from None
-    except ValueError:
-        raise InputError(f"{str(path)!r}: is not the name of a file") from None
-    if len(content) > _MAX_SCENARIO_BYTES:
-        raise InputError(f"{path}: is larger than 64 MiB; large lists of nodes, links or flows go into tables")
-    return text
-
-
-def parse_toml(text: str) -> dict[str, Any]:
-    """Returns the document of a TOML text. Raises `ValueError` for other text, or a key of more than 100 parts."""
-    # The reader's memory grows with the square of the number of parts of a key.
-    if any(_is_deep(line) for line in text.splitlines() if line.count(".") > _MAX_DEPTH):
-        raise ValueError("nested too deeply")
-    return tomllib.loads(text)
-
-
-def _is_deep(line: str) -> bool:
-    """Returns true if a line has a key of more than `_MAX_DEPTH` parts."""
-    parts = 0
-    for part in line.split("."):
-        parts = 0 if _NO_KEY.intersection(part.strip()) else parts + 1
-        if parts > _MAX_DEPTH:
-            return True
-    return False
-
-
-def parse_json(path: Path, text: str) -> Any:
-    """Returns the document of a JSON text. Raises `ValueError` for other text, and `InputError` for a repeated key."""
-
-    def unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-        found = dict(pairs)
-        if len(found) < len(pairs):
-            twice = next(key for key, count in Counter(key for key, _ in pairs).items() if count > 1)
-            raise InputError(f"{path}: duplicate key `{twice}`")
-        return found
-
-    return json.loads(text, object_pairs_hook=unique)
-
-
 def _pairs(overrides: Overrides) -> list[tuple[str, Any]]:
     """Returns overrides as pairs of key and value. Raises `InputError` for overrides of another form."""
     wrong = "overrides: a dictionary from keys to values is needed, such as {'switch.flow_control.pfc.xoff': '300KB'}"
@@ -565,8 +442,8 @@ def _pairs(overrides: Overrides) -> list[tuple[str, Any]]:
 
 def _take_tables(value: Any, path: str, tables: dict[str, Any], depth: int = 0) -> Any:
     """Returns a copy of a document, with a key path in the place of each data frame; adds the frames to `tables`."""
-    if depth > _MAX_DEPTH:
-        raise InputError(f"{path[:80]}…: tables and lists are nested too deeply; {_MAX_DEPTH} levels are read")
+    if depth > MAX_DEPTH:
+        raise InputError(f"{path[:80]}…: tables and lists are nested too deeply; {MAX_DEPTH} levels are read")
     # Shortcut for the most frequent type.
     if type(value) is str and value.isascii():
         return value
@@ -587,8 +464,8 @@ def _take_tables(value: Any, path: str, tables: dict[str, Any], depth: int = 0) 
 
 def _checked(value: Any, path: str, depth: int = 0) -> Any:
     """Returns a value of a scenario, with Python numbers and lists for NumPy's. Raises `InputError` for other types."""
-    if depth > _MAX_DEPTH:
-        raise InputError(f"{path[:80]}…: tables and lists are nested too deeply; {_MAX_DEPTH} levels are read")
+    if depth > MAX_DEPTH:
+        raise InputError(f"{path[:80]}…: tables and lists are nested too deeply; {MAX_DEPTH} levels are read")
     if type(value).__module__ == "numpy":
         value = value.tolist()
     if isinstance(value, Path):
@@ -608,39 +485,6 @@ def _checked(value: Any, path: str, depth: int = 0) -> Any:
     if value is None or isinstance(value, str | int | float):
         return value
     raise InputError(f"{path}: {literal(value)} is of type {type(value).__name__}; a scenario has no such type")
-
-
-def typed(text: str) -> Any:
-    """Returns the value of the text after ``--set key=``. A TOML value (number, boolean, list, quoted text) is parsed.
-
-    Other text stays text. Exception: ``null`` becomes None, which removes a key.
-    """
-    try:
-        value = None if "\n" in text or "\r" in text else parse_toml(f"v = {text}")["v"]
-    except (ValueError, RecursionError):
-        value = None
-    if text.strip() == "null":
-        return None
-    # A scenario has no dates: a date of TOML stays text.
-    return value if isinstance(value, str | int | float | list | dict) else text
-
-
-def given(value: Any) -> str:
-    """Returns a value as the text after ``--set key=``; the inverse of `typed`."""
-    if value is None:
-        return "null"
-    return value if isinstance(value, str) and typed(value) == value else _setting(value)
-
-
-def _setting(value: Any) -> str:
-    """Returns a value as TOML."""
-    if isinstance(value, str):
-        return json.dumps(value).replace("\x7f", "\\u007f")
-    if isinstance(value, Mapping):
-        return "{ " + ", ".join(f"{_setting(key)} = {_setting(part)}" for key, part in value.items()) + " }"
-    if isinstance(value, list | tuple):
-        return "[" + ", ".join(map(_setting, value)) + "]"
-    return json.dumps(value)
 
 
 def _reader(output: _core.Output, name: str) -> Callable[[], pa.Table]:
