@@ -11,8 +11,9 @@ import pytest
 
 import xoff
 from small import Command
-from xoff import formatting, job_plots, plots, report
+from xoff import formatting, plots, report
 from xoff.exporting import fct, perfetto
+from xoff.plots import jobs as job_plots
 from xoff.report import run_page, study_page, summary
 from xoff.report.page import Table
 from xoff.results import connections

@@ -11,9 +11,10 @@ import pytest
 import xoff
 from test_export import _trace
 from test_figures import check, texts
-from xoff import formatting, plots, report, serving_plots
+from xoff import formatting, plots, report
 from xoff.exporting import perfetto
 from xoff.insight.serving_command import PARTS
+from xoff.plots import serving as serving_plots
 from xoff.report import run_page, summary
 from xoff.report.narrative import tell
 from xoff.report.page import Part, Table

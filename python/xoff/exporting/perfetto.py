@@ -27,9 +27,9 @@ from xoff import formatting
 from xoff._core import InputError
 from xoff.exporting.format import Written
 from xoff.exporting.rows import again, quantity, rows
+from xoff.plots.serving import PHASE_NAMES, PHASES, phases
 from xoff.results import Result
 from xoff.results.connections import ends
-from xoff.serving_plots import PHASE_NAMES, PHASES, phases
 
 _BEGIN, _END, _COUNTER = 1, 2, 4
 _BYTES, _IN_GIVEN_ORDER = 3, 3

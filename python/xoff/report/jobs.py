@@ -6,11 +6,12 @@ from collections import defaultdict
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from xoff import formatting, job_plots
+from xoff import formatting
 from xoff._core import InputError
 from xoff.insight import job_causes, job_path
 from xoff.insight.repeat import has_delays
 from xoff.insight.trees import Forest
+from xoff.plots import jobs as job_plots
 from xoff.report.page import Cell, Part, Picture, Table
 from xoff.results import Result
 

@@ -10,8 +10,10 @@ import pyarrow as pa
 from markupsafe import Markup
 from matplotlib.figure import Figure
 
-from xoff import job_plots, plots, serving_plots
+from xoff import plots
 from xoff.plots import COLOURS, colour, groups, measured, size_label, subject
+from xoff.plots import jobs as job_plots
+from xoff.plots import serving as serving_plots
 from xoff.report import charts, delays, jobs, memory_figure, replay, serving, switch_memory, topology
 from xoff.report.narrative import tell
 from xoff.report.page import MEANINGS, Again, Audit, Cell, Network, Page, Table, document_text, table

@@ -6,8 +6,9 @@ import shlex
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from xoff import formatting, serving_plots
+from xoff import formatting
 from xoff.insight.serving_command import PARTS
+from xoff.plots import serving as serving_plots
 from xoff.report.page import Cell, Part, Picture, Table
 from xoff.results import SERVICE_TIMES, Result
 

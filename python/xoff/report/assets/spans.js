@@ -1,5 +1,5 @@
 
-// Spans of time in rows, from the data that `job_plots.Spans` describes. Needs uPlot and the colours of chart.js.
+// Spans of time in rows, from the data that `plots.jobs.Spans` describes. Needs uPlot and the colours of chart.js.
 
 const spanHeight = (spec) => 100 + 22 * spec.rows.length;
 
