@@ -9,7 +9,7 @@ import pytest
 
 import xoff
 from small import Command
-from xoff import headroom
+from xoff.sizing import headroom
 
 LINK = {"rate": "100Gbps", "link_delay": "500ns", "switch_delay": "300ns", "max_frame": "1000B", "pause_frame": "64B"}
 

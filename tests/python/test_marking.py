@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 
 from small import Command
-from xoff import marking
-from xoff.remedies import ChangeError
+from xoff.sizing import marking
+from xoff.sizing.remedies import ChangeError
 
 PATH = marking.Path(100 * 10**9, 8 * 10**6, 1048)
 

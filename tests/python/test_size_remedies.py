@@ -11,7 +11,7 @@ from typer.testing import CliRunner
 import xoff
 from small import Command
 from xoff.commands import size
-from xoff.remedies import Change, ChangeError
+from xoff.sizing.remedies import Change, ChangeError
 
 RING = ("--round-trip", "10us")
 FAILING = {
@@ -77,7 +77,7 @@ def test_each_proposed_change_removes_the_error(
 def test_every_error_of_the_command_is_tried() -> None:
     """Each place in the calculators that raises a `ChangeError` has a case; other errors propose no value."""
     places = Path(xoff.__file__).parent
-    texts = [(places / name).read_text("utf-8") for name in ("commands/size.py", "marking.py")]
+    texts = [(places / name).read_text("utf-8") for name in ("commands/size.py", "sizing/marking.py")]
     plain = [line for text in texts for line in re.findall(r"raise InputError\((.*)", text)]
     assert plain == [
         "named) from None",

@@ -86,7 +86,7 @@ def test_a_loss_names_the_headroom_that_check_knows() -> None:
     with pytest.raises(xoff.AuditError, match=r"B above XOFF; `xoff check` lists needed and available headroom"):
         xoff.run(_FABRIC, overrides=small)
     needed = {row["needed_bytes"] for row in xoff.check(_FABRIC, overrides=small)["headroom"]}
-    from xoff import headroom
+    from xoff.sizing import headroom
 
     assert needed == {headroom.calculate(one)["headroom_bytes"] for one in headroom.of_scenario(_FABRIC, small)}
     least = 400_000 - max(needed)

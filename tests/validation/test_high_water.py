@@ -9,7 +9,7 @@ from tests.validation.test_pfc_closed_forms import FRAMING, HOST, MTU, network, 
 from tests.validation.traces import events, ingress_peaks
 
 import xoff
-from xoff import headroom
+from xoff.sizing import headroom
 
 LINK = {"rate": "100Gbps", "link_delay": "500ns", "switch_delay": "300ns", "max_frame": "1000B", "pause_frame": "64B"}
 

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 import xoff
-from xoff import headroom
+from xoff.sizing import headroom
 from xoff.sonic import formula
 
 FRAME = 1000

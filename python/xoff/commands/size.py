@@ -11,10 +11,11 @@ from typing import Annotated, Any
 
 import typer
 
-from xoff import _core, formatting, marking
+from xoff import _core, formatting
 from xoff._core import InputError
 from xoff.commands.options import Asic, Json, Set, settings
-from xoff.remedies import Change, ChangeError
+from xoff.sizing import marking
+from xoff.sizing.remedies import Change, ChangeError
 from xoff.sonic import sizing as sonic_sizing
 
 app = typer.Typer(
@@ -130,7 +131,7 @@ def size_pfc(
     as_json: Json = False,
 ) -> None:
     """Priority Flow Control: the headroom that makes a port lossless, step by step, and the highest XOFF."""
-    from xoff import headroom
+    from xoff.sizing import headroom
 
     chosen = (
         sonic_sizing.Choices(asic, method, lossless_frame, small_packets, lanes, shared_headroom) if sonic else None
@@ -160,7 +161,7 @@ def size_pfc(
 
 def _links(scenario: Path | None, set: list[str] | None, given: dict[str, str | None]) -> list[dict[str, Any]]:
     """Returns a request for each kind of link of a scenario, or the request of the options."""
-    from xoff import headroom
+    from xoff.sizing import headroom
 
     if scenario is not None:
         if both := [key for key, value in given.items() if value is not None]:

@@ -11,9 +11,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from xoff import marking
 from xoff._core import InputError
 from xoff.importing.source import shown
+from xoff.sizing import marking
 from xoff.sonic import asic, formula
 from xoff.sonic.asic import Asic
 from xoff.sonic.formula import NS_PER_METRE, Headroom, Link, Traffic

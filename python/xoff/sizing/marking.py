@@ -22,10 +22,11 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from xoff import formatting, headroom, running
+from xoff import formatting, running
 from xoff._core import InputError
 from xoff.formatting import literal
-from xoff.remedies import Change, ChangeError
+from xoff.sizing import headroom
+from xoff.sizing.remedies import Change, ChangeError
 
 # 5 ns a metre, as in scenarios.
 _PS_PER_METRE = 5_000
