@@ -12,7 +12,7 @@ import pytest
 import xoff
 from small import Command
 from xoff import _core, renames
-from xoff.migrating import migrate
+from xoff.renames.migrating import migrate
 from xoff.results import counts
 from xoff.study import settings
 

@@ -19,7 +19,7 @@ def command(
     as_json: Json = False,
 ) -> None:
     """Rewrites files that use names of an earlier release. Comments and layout of TOML files stay."""
-    from xoff.migrating import migrate as rewrite
+    from xoff.renames.migrating import migrate as rewrite
 
     found = {str(file): changes for file, changes in rewrite(files).items()}
     if as_json:

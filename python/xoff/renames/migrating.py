@@ -15,8 +15,8 @@ from typing import Any
 from xoff import renames
 from xoff._core import InputError
 from xoff.files.new_files import write_files
+from xoff.renames.toml_keys import Assignment, Segment, assignments
 from xoff.running.document import parse_json, parse_toml, read_text
-from xoff.toml_keys import Assignment, Segment, assignments
 
 _PATHS = frozenset({"unset", "zip"})
 """Keys of a study whose lists hold paths of settings."""
