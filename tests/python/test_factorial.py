@@ -8,8 +8,8 @@ from collections.abc import Sequence
 
 import pytest
 
-from xoff import factorial
-from xoff.factorial import Levels, effects, fraction
+from xoff.statistics import factorial
+from xoff.statistics.factorial import Levels, effects, fraction
 
 # The fewest runs of a regular fraction of a resolution, by choices (Box, Hunter and Hunter, table 6.22).
 _FEWEST = {

@@ -2,7 +2,7 @@
 
 A document declares its open choices in ``DESIGN``, in ``_design.py`` beside its experiments: for each choice the main
 reading and one other level. Experiments with `Cases` and a counted statement run a regular fraction of the combinations
-(`xoff.factorial`), with the seeds and lengths of their open choices. The number of a statement is the margin in each
+(`factorial.py`), with the seeds and lengths of their open choices. The number of a statement is the margin in each
 seed (`Decision.shares`). A second number is the share of combinations and seeds in which the statement is true. An
 experiment leaves out a choice without a field in the cases, and a choice with different values among the cases.
 Statements of experiments without choices are listed.
@@ -23,12 +23,12 @@ from typing import Any
 
 from xoff import _core
 from xoff._core import InputError
-from xoff.factorial import Levels, effects, fraction
 from xoff.reproduce.cases import Cases
 from xoff.reproduce.finding import Experiment, documents
 from xoff.reproduce.judged import Judged
 from xoff.reproduce.verdict import Part
 from xoff.results import Result
+from xoff.statistics.factorial import Levels, effects, fraction
 
 RESOLUTION = 5
 """At this resolution, choices and pairs have no aliases."""

@@ -1,6 +1,6 @@
 """Designs: selections of combinations from which the effect of each factor follows.
 
-``screening`` takes two levels of each factor (`xoff.factorial`). ``morris`` walks from random places, one factor at a
+``screening`` takes two levels of each factor (`factorial.py`). ``morris`` walks from random places, one factor at a
 time; ``sobol`` takes pairs of random places and exchanges one factor after another. SALib draws the samples.
 
 Sources: M. D. Morris, "Factorial Sampling Plans for Preliminary Computational Experiments", Technometrics 33 (1991); A.
@@ -15,8 +15,8 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any, TypedDict
 
-from xoff import factorial
 from xoff._core import InputError
+from xoff.statistics import factorial
 from xoff.study.axes import Column, Factor, Level
 
 METHODS = ("screening", "morris", "sobol")

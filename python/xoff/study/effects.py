@@ -21,10 +21,10 @@ from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
-from xoff import factorial, formatting
+from xoff import formatting
 from xoff._core import InputError
-from xoff.factorial import Effect
-from xoff.statistics import Interval, interval
+from xoff.statistics import Interval, factorial, interval
+from xoff.statistics.factorial import Effect
 from xoff.study.design import Design, problem
 
 if TYPE_CHECKING:

@@ -23,7 +23,7 @@ from xoff.statistics import Interval
 from xoff.study.axes import VARIANT, Column
 
 if TYPE_CHECKING:
-    from xoff.factorial import Effect
+    from xoff.statistics.factorial import Effect
     from xoff.study import Mean, Study
     from xoff.study.effects import Effects
 
