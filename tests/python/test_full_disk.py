@@ -11,8 +11,8 @@ from typing import Any
 import pytest
 
 from small import Command
-from xoff import new
 from xoff.files.new_files import write_files
+from xoff.templates import writing
 
 Tree = dict[str, bytes | None]
 
@@ -74,7 +74,7 @@ COMMANDS = {
 def test_nothing_is_left_whichever_write_fails(
     case: str, tmp_path: Path, xoff_here: Command, disk: FullDisk, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(new, "_format", lambda *_: None)
+    monkeypatch.setattr(writing, "_format", lambda *_: None)
     (tmp_path / "empty").mkdir()
     (tmp_path / "kept.txt").write_text("kept", "utf-8")
     before = everything(tmp_path)
@@ -109,13 +109,13 @@ def test_files_that_are_replaced_keep_their_content(tmp_path: Path, disk: FullDi
 
 
 def test_a_skeleton_changes_a_checkout_as_a_whole_or_not(tmp_path: Path, disk: FullDisk) -> None:
-    root = Path(new.__file__).resolve().parents[2]
-    for place, _ in new.KINDS["transport"].edits:
+    root = Path(__file__).resolve().parents[2]
+    for place, _ in writing.KINDS["transport"].edits:
         (tmp_path / place).parent.mkdir(parents=True)
         (tmp_path / place).write_text((root / place).read_text("utf-8"), "utf-8")
     before = everything(tmp_path)
     for number in range(2):
         disk.full_after(number)
         with pytest.raises(OSError, match="No space"):
-            new.create("transport", "mine", tmp_path)
+            writing.create("transport", "mine", tmp_path)
         assert everything(tmp_path) == before

@@ -14,7 +14,7 @@ import pytest
 
 import xoff
 from room import make_room
-from xoff.new import KINDS, create
+from xoff.templates.writing import KINDS, create
 
 _ROOT = Path(__file__).resolve().parents[2]
 _TARGET = Path(os.environ.get("CARGO_TARGET_DIR", _ROOT / "target"))

@@ -14,8 +14,8 @@ from typing import Any
 import pytest
 
 from xoff import InputError, __version__, own_core, plugins
-from xoff.new import PARTS_OF_PLUGINS, create_plugin
 from xoff.plugins import building
+from xoff.templates.writing import PARTS_OF_PLUGINS, create_plugin
 
 _ROOT = Path(__file__).resolve().parents[2]
 

@@ -13,7 +13,7 @@ from small import Command
 from xoff import reproduce
 from xoff._core import InputError
 from xoff.commands.completion import claims
-from xoff.new import create
+from xoff.templates.writing import create
 
 Package = Callable[..., Path]
 _ROOT = Path(__file__).resolve().parents[2]

@@ -9,7 +9,7 @@ import pytest
 
 import xoff
 from xoff.conformance.drawing import draw_scenario
-from xoff.new import write_document
+from xoff.templates.writing import write_document
 
 ROOT = Path(__file__).parents[2]
 FILES = [file for file in (ROOT / "examples").glob("*.toml") if not file.name.startswith(("sweep-", "search-"))]

@@ -12,13 +12,13 @@ from xoff.commands.examples import names, write_one
 
 
 def _kinds() -> list[str]:
-    from xoff.new import DOCUMENTS, KINDS, PYTHON
+    from xoff.templates.writing import DOCUMENTS, KINDS, PYTHON
 
     return [*DOCUMENTS, PYTHON, "plugin", *KINDS]
 
 
 def _parts() -> list[str]:
-    from xoff.new import PARTS_OF_PLUGINS
+    from xoff.templates.writing import PARTS_OF_PLUGINS
 
     return list(PARTS_OF_PLUGINS)
 
@@ -64,7 +64,7 @@ def command(
     ] = None,
 ) -> None:
     """Writes a scenario, a study, a job or a plug-in, ready to run; in a source checkout, the skeleton of a part."""
-    from xoff.new import DOCUMENTS, PYTHON, create, create_plugin, write_document, write_python
+    from xoff.templates.writing import DOCUMENTS, PYTHON, create, create_plugin, write_document, write_python
 
     if part and kind != "plugin":
         raise InputError("new: --part is for plug-ins: xoff new plugin NAME --part mechanism")

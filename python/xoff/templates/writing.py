@@ -1,7 +1,7 @@
 """``xoff new``: writes a first scenario, study, job or Python module, or the skeleton of a part into a source checkout.
 
 Scenarios, studies and jobs are commented templates, ready to run. A skeleton is registered, compiles, and has a test. A
-skeleton is a file of ``templates/`` and a list of edits for registration. All edits are computed before the first file
+skeleton is a file of this folder and a list of edits for registration. All edits are computed before the first file
 is written, so that a checkout is changed as a whole or not at all.
 """
 
@@ -27,7 +27,7 @@ from xoff.version import __version__, schema_address
 Edit: TypeAlias = Callable[[str, str], str]
 """A function from the text of a file and the slug to the text with the slug registered."""
 
-_TEMPLATES = Path(__file__).resolve().parent / "templates"
+_TEMPLATES = Path(__file__).resolve().parent
 # Words of Rust that are not words of Python: they cannot name a Rust module.
 _RUST_WORDS = {
     *(
@@ -295,7 +295,7 @@ def _filled(text: str, slug: str) -> str:
 
 
 def _checkout() -> Path:
-    for root in (Path.cwd(), *Path.cwd().parents, Path(__file__).resolve().parents[2]):
+    for root in (Path.cwd(), *Path.cwd().parents, Path(__file__).resolve().parents[3]):
         if (root / _MODELS).is_dir() and (root / "experiments").is_dir():
             return root
     raise InputError("new: this is not a source checkout of xoff; run the command inside one")

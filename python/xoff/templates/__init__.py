@@ -1,0 +1,1 @@
+"""The files that ``xoff new`` writes, as templates."""
