@@ -105,6 +105,8 @@ class Types:
         self.definitions: dict[str, Schema] = root.get("$defs", {})
         self.root = root
         self.classes: dict[str, str] = {}
+        self._names: dict[tuple[str, str], str] = {}
+        self._around: list[str] = []
 
     def resolved(self, schema: Schema) -> tuple[str | None, Schema]:
         """Follows references; returns the definition's name, or None, and the definition."""
@@ -181,10 +183,12 @@ class Types:
 
     def define(self, name: str, schema: Schema) -> str:
         """Defines the class of an object; returns its name."""
-        name = re.sub(r"\W|_", "", name[:1].upper() + name[1:])
-        if name in self.classes:
-            return name
+        same = (name, json.dumps(schema))
+        if same in self._names:
+            return self._names[same]
+        name = self._names[same] = self._free(name)
         self.classes[name] = ""
+        self._around.append(name)
         required = set(schema.get("required", []))
         fields = {}
         for key, value in schema["properties"].items():
@@ -201,10 +205,29 @@ class Types:
         ]
         for field, (kind, optional, text) in fields.items():
             lines += ["", f"    {field}: {kind}{' = None' if optional else ''}", *_docstring(text, "    ")]
+        self._around.pop()
         # A class follows the classes of its fields, which `annotation` has just defined.
         del self.classes[name]
         self.classes[name] = "\n".join(lines)
         return name
+
+    def _free(self, name: str) -> str:
+        """Returns a name that no other class has, for the name of a definition or of a key.
+
+        The schema numbers definitions whose types in Rust have one name, in different modules: `Row2`. Their classes,
+        and those whose name is taken, begin with the class around them instead: `ServingRow`.
+        """
+        plain = name.rstrip("0123456789")
+        is_taken = plain != name and plain in self.definitions
+        name = plain if is_taken else name
+        free = re.sub(r"\W|_", "", name[:1].upper() + name[1:])
+        for around in reversed(self._around):
+            if not is_taken and free not in self.classes:
+                break
+            free, is_taken = around + free, False
+        if is_taken or free in self.classes:
+            raise SystemExit(f"xoff: error: two types are called {free} in Python; rename one of them in Rust")
+        return free
 
 
 def alternatives(schema: Schema) -> list[Schema]:

@@ -16,7 +16,6 @@ __all__ = [
     "Adaptive",
     "Aggregation",
     "AllToAll",
-    "Arrivals2",
     "Asymmetric",
     "Audits",
     "Bcn",
@@ -28,8 +27,9 @@ __all__ = [
     "Collective",
     "Collectives",
     "Compute",
-    "Compute2",
     "CongestionControl",
+    "CongestionControlBcn",
+    "CongestionControlQcn",
     "CongestionIsolation",
     "ControlTimes",
     "Conweave",
@@ -48,6 +48,7 @@ __all__ = [
     "Family",
     "FatTree",
     "Fault",
+    "FaultTime",
     "Faults",
     "FirstHop",
     "Flow",
@@ -81,7 +82,6 @@ __all__ = [
     "Node",
     "Nscc",
     "Numbers",
-    "Numbers2",
     "NvLink",
     "Override",
     "Oversubscription",
@@ -110,11 +110,14 @@ __all__ = [
     "Router",
     "Routing",
     "Row",
-    "Row2",
     "Scenario",
     "Selective",
     "Servers",
     "Serving",
+    "ServingArrivals",
+    "ServingCompute",
+    "ServingNumbers",
+    "ServingRow",
     "Sfc",
     "Shared",
     "Shares",
@@ -128,7 +131,6 @@ __all__ = [
     "TensorTraffic",
     "ThreeTierClos",
     "Thresholds",
-    "Time2",
     "Timely",
     "Training",
     "Transport",
@@ -1496,6 +1498,64 @@ class Dcqcn(_Part):
 
 
 @dataclass(kw_only=True)
+class CongestionControlBcn(_Part):
+    """`host.congestion_control.bcn`."""
+
+    gi: float | None = None
+    """Gain of increases: multiples of `ru` for a unit of feedback."""
+
+    gd: float | None = None
+    """Gain of decreases: the share of the rate for a unit of feedback."""
+
+    ru: str | None = None
+    """Unit of increases."""
+
+    initial_rate: str | None = None
+    """Rate of a new limiter, before its first cut. Default: the line's."""
+
+    minimum_rate: str | None = None
+    """Least rate of a limiter, and rate of a source after BCN(0,0)."""
+
+    tmax: str | None = None
+    """Longest random wait of a source after BCN(0,0)."""
+
+    drift: str | None = None
+    """Rate added each `drift_interval`."""
+
+    drift_interval: str | None = None
+    """Interval of the drift."""
+
+
+@dataclass(kw_only=True)
+class CongestionControlQcn(_Part):
+    """`host.congestion_control.qcn`."""
+
+    increase_interval: str | None = None
+    """Cycle of the timer."""
+
+    byte_counter: str | None = None
+    """Cycle of the byte counter."""
+
+    fast_recovery_steps: int | None = None
+    """Cycles of fast recovery."""
+
+    additive_increase: str | None = None
+    """Additive increase of the target."""
+
+    hyper_increase: str | None = None
+    """Hyper-active increase of the target."""
+
+    gd: float | None = None
+    """Share of the rate for a unit of quantised feedback."""
+
+    min_decrease_factor: float | None = None
+    """Least share of the rate that a cut leaves."""
+
+    minimum_rate: str | None = None
+    """Least rate of a limiter."""
+
+
+@dataclass(kw_only=True)
 class Hpcc(_Part):
     """`host.congestion_control.hpcc`."""
 
@@ -1763,10 +1823,10 @@ class CongestionControl(_Part):
     dcqcn: Dcqcn | None = None
     """DCQCN."""
 
-    bcn: Bcn | None = None
+    bcn: CongestionControlBcn | None = None
     """Rate limiters for Backward Congestion Notification."""
 
-    qcn: Qcn | None = None
+    qcn: CongestionControlQcn | None = None
     """Rate limiters for Quantized Congestion Notification (IEEE 802.1Qau)."""
 
     hpcc: Hpcc | None = None
@@ -2578,7 +2638,7 @@ class Training(_Part):
 
 
 @dataclass(kw_only=True)
-class Numbers2(_Part):
+class ServingNumbers(_Part):
     """`workload[…].serving.bytes`: of a number of each kind."""
 
     weight: int | None = None
@@ -2609,7 +2669,7 @@ class Measured(_Part):
 
 
 @dataclass(kw_only=True)
-class Compute2(_Part):
+class ServingCompute(_Part):
     """`workload[…].serving.compute`: how long a rank computes."""
 
     device: Literal["h100", "h200", "b200", "h20", "h800"] | None = None
@@ -2643,7 +2703,7 @@ class Compute2(_Part):
 
 
 @dataclass(kw_only=True)
-class Arrivals2(_Part):
+class ServingArrivals(_Part):
     """`workload[…].serving.arrivals`: independent arrivals of requests."""
 
     rate: float
@@ -2673,7 +2733,7 @@ class Lengths(_Part):
 
 
 @dataclass(kw_only=True)
-class Row2(_Part):
+class ServingRow(_Part):
     """A request: a row of `requests`, or of the table."""
 
     arrival: str
@@ -2831,19 +2891,19 @@ class Serving(_Part):
     model: Model
     """The model."""
 
-    bytes: Numbers2 | None = None
+    bytes: ServingNumbers | None = None
     """Sizes of numbers."""
 
-    compute: Compute2
+    compute: ServingCompute
     """Times of computations."""
 
-    arrivals: Arrivals2 | None = None
+    arrivals: ServingArrivals | None = None
     """Arrivals at random."""
 
     lengths: Lengths | None = None
     """Lengths of requests that arrive at random."""
 
-    requests: Sequence[Row2] | None = None
+    requests: Sequence[ServingRow] | None = None
     """Requests in the place of random arrivals. With `arrivals`: lengths that are drawn together, row by row."""
 
     requests_table: str | None = None
@@ -3072,7 +3132,7 @@ class Workload(_Part):
 
 
 @dataclass(kw_only=True)
-class Time2(_Part):
+class FaultTime(_Part):
     """A distribution of times."""
 
     fixed: str | None = None
@@ -3131,12 +3191,12 @@ class Fault(_Part):
     fault lasts.
     """
 
-    time_between_failures: Time2 | None = None
+    time_between_failures: FaultTime | None = None
     """Repeated failures: the time from a repair, or `at`, until the next failure. Each link, node or host draws
     separately.
     """
 
-    time_to_repair: Time2 | None = None
+    time_to_repair: FaultTime | None = None
     """With `time_between_failures`: the time from a failure until its repair."""
 
 

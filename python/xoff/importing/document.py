@@ -81,7 +81,7 @@ class Workload:
 
 @dataclass(frozen=True, slots=True)
 class Operation:
-    """An operation of a rank of a job; `xoff.scenario.GraphOperation` describes each value."""
+    """An operation of a rank of a job; `xoff.scenario.Row` describes each value."""
 
     rank: int | None
     """None for an operation of every rank."""
