@@ -138,6 +138,14 @@ def around(name: str, found: set[str]) -> set[str]:
     return found | {one for one in packages if not name.startswith(f"{one}.")}
 
 
+def test_the_root_of_the_package_has_what_users_import() -> None:
+    """Everything else is in a folder for its topic: a folder is a concept, and so is the name of a new one."""
+    imported = {"__init__", "__main__", "display", "nccl", "scenario", "summary"}
+    # What all folders use: numbers as text, the compiled core, and the version.
+    shared = {"formatting", "own_core", "version"}
+    assert {path.stem for path in (ROOT / "python/xoff").glob("*.py")} == imported | shared
+
+
 def test_every_command_is_in_one_folder_and_one_list() -> None:
     folder = ROOT / "python/xoff/commands"
     shared = {"__init__", "completion", "failures", "options", "registry"}
