@@ -7,7 +7,6 @@
 - ``docs/reference/summary.md``: the reference of its keys
 - ``docs/reference/tables.md``: the reference of result tables
 - ``docs/reference/combinations.md``: pairs of parts that combine
-- ``docs/reference/renames.md``: names that a release changed
 - ``docs/reference/sonic-checks.md``: the checks of SONiC configurations
 - ``docs/reference/commands.md``: the reference of the command
 - ``docs/models.md``: the list of the pages of ``docs/models``
@@ -32,7 +31,7 @@ import commands
 import sonic_checks
 from summary_keys import COUNTS, SUMMARY
 
-from xoff import _core, renames
+from xoff import _core
 from xoff.results import counts
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -480,39 +479,6 @@ def _kinds(types: Types, value: Schema | bool, place: str) -> tuple[list[str], l
     return [str(one) for one in kinds if one != "null"], []
 
 
-_TABLE_OF_RENAMES = ("| old | new |", "|---|---|")
-
-
-def renames_reference() -> str:
-    """Returns the page of names that a release changed."""
-    lines = [
-        "# Renames",
-        "",
-        "Version 0.2.0 renames settings, metrics and columns to the terms of the field.",
-        "xoff refuses an old setting or metric and prints the new name. An old column is absent from new results.",
-        "`xoff migrate FILE...` rewrites scenarios and studies, TOML or JSON; comments and layout of TOML files stay.",
-        "This page and the command use the same table, `crates/document/renames.toml`.",
-        "",
-        "A setting that moved to another table is refused by `xoff migrate`: move the setting by hand.",
-        "",
-        "## Settings",
-        "",
-        *_TABLE_OF_RENAMES,
-    ]
-    for old, new in renames.table()["scenario"].items():
-        lines.append(f"| `{old}` | `{new}` |")
-        for value, other in renames.values(old).items():
-            lines.append(f"| `{old} = {json.dumps(value)}` | `{new} = {json.dumps(other)}` |")
-    lines += ["", "## Metrics and keys of summaries", "", *_TABLE_OF_RENAMES]
-    lines += [f"| `{old}` | `{new}` |" for old, new in renames.table()["summary"].items()]
-    lines += ["", "## Columns of tables", "", *_TABLE_OF_RENAMES]
-    lines += [f"| `{old}` | `{old.partition('.')[0]}.{new}` |" for old, new in renames.table()["columns"].items()]
-    lines += ["", "## Values in tables", "", "| column | old | new |", "|---|---|---|"]
-    for column, names in renames.table()["column_values"].items():
-        lines += [f"| `{column}` | `{old}` | `{new}` |" for old, new in names.items()]
-    return "\n".join(lines) + "\n"
-
-
 _MODELS = ROOT / "docs" / "models"
 _MODELS_HEADER = """# Models
 
@@ -648,7 +614,6 @@ def main() -> int:
         "docs/reference/summary.md": summary_reference(),
         "docs/reference/tables.md": table_reference(),
         "docs/reference/combinations.md": combinations.page(),
-        "docs/reference/renames.md": renames_reference(),
         "docs/reference/sonic-checks.md": sonic_checks.page(),
         "docs/reference/commands.md": commands.page(),
         "docs/models.md": models(),

@@ -8,7 +8,6 @@ mod diagnostics;
 mod document;
 mod error;
 mod read;
-mod renames;
 mod tables;
 mod validate;
 
@@ -17,6 +16,5 @@ pub use document::{
 };
 pub use error::{InputError, InputErrors};
 pub use read::{from_json, from_toml, request, schema};
-pub use renames::{Renames, renames};
 pub use tables::{Cells, Input, fill, fill_network, table_files};
 pub use validate::stacks;

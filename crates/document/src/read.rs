@@ -8,7 +8,6 @@ use crate::deserialize::{ValueError, parse};
 use crate::diagnostics;
 use crate::document::Scenario;
 use crate::error::{InputError, InputErrors};
-use crate::renames;
 use crate::validate::{MAX_WORKLOADS, validate};
 
 /// Text in the place of a value that removes a value or an element of a list.
@@ -116,10 +115,6 @@ fn path_before(path: &str, removed: &[&str]) -> String {
 }
 
 fn read(value: serde_json::Value) -> Result<Scenario, InputErrors> {
-    let old = renames::refused(&value);
-    if !old.is_empty() {
-        return Err(InputErrors(old));
-    }
     let scenario: Scenario = parse(value.clone()).map_err(|_| InputErrors(diagnostics::all(value)))?;
     let wrong = validate(&scenario);
     if wrong.is_empty() { Ok(scenario) } else { Err(InputErrors(wrong)) }

@@ -99,12 +99,6 @@ fn version() -> &'static str {
     env!("CARGO_PKG_VERSION")
 }
 
-/// Returns the table of renamed names, as JSON.
-#[pyfunction]
-fn renames() -> PyResult<String> {
-    serde_json::to_string(xoff_scenario::renames()).map_err(broken)
-}
-
 /// The JSON Schema of scenarios.
 #[pyfunction]
 fn schema() -> PyResult<String> {
@@ -459,7 +453,6 @@ pub fn fill(module: &Bound<'_, PyModule>, plugins: Vec<&'static Plugin>) -> PyRe
     module.add_class::<Output>()?;
     module.add_function(wrap_pyfunction!(version, module)?)?;
     module.add_function(wrap_pyfunction!(schema, module)?)?;
-    module.add_function(wrap_pyfunction!(renames, module)?)?;
     module.add_function(wrap_pyfunction!(groups, module)?)?;
     module.add_function(wrap_pyfunction!(listeners, module)?)?;
     module.add_function(wrap_pyfunction!(pause_quanta, module)?)?;

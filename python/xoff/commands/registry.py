@@ -53,7 +53,6 @@ COMMANDS = (
     "tune",
     "explain",
     "report",
-    "migrate",
     "export",
     "reproduce",
     "bench",

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, cast
 
 import pyarrow as pa
 
-from xoff import formatting, renames
+from xoff import formatting
 from xoff._core import InputError
 from xoff.files.safe_read import read_json
 from xoff.files.type_check import mismatch
@@ -393,11 +393,6 @@ def load(directory: str | Path, tables: Collection[str] | None = None) -> Result
             raise ValueError
     except (OSError, ValueError):
         raise InputError(f"{path}: is not a result directory (no readable scenario.json and summary.json)") from None
-    if renames.has_old_keys(summary):
-        raise InputError(
-            f"{path}: an earlier release wrote this result with names that were renamed since; "
-            f"`xoff migrate {path / 'scenario.json'}` rewrites its scenario: run the scenario again"
-        )
     if wrong := mismatch(summary, Summary):
         raise InputError(f"{path / 'summary.json'}: is damaged: {wrong}")
     files = (file for file in sorted(path.glob("*.parquet")) if tables is None or file.stem in tables)

@@ -24,7 +24,7 @@ from typing import Any, TypeAlias
 
 import pyarrow as pa
 
-from xoff import formatting, renames
+from xoff import formatting
 from xoff._core import InputError
 from xoff.study import settings
 
@@ -204,9 +204,6 @@ def check_path(path: str, where: str) -> None:
     """Raises `InputError` for a path that no scenario has, with the nearest existing path."""
     if path == "seed":
         raise InputError(f"{where}: seeds are not an axis; set `seeds` of the study")
-    new = renames.path(path)
-    if new is not None:
-        raise InputError(f"{where}: renamed to `{new}`; `xoff migrate` rewrites a file")
     if settings.kind(path) is None:
         near = settings.nearest(path)
         hint = f"; did you mean `{near}`?" if near else "; `xoff schema` prints all paths"

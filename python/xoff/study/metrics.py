@@ -9,7 +9,6 @@ import typing
 from collections.abc import Collection, Iterator, Mapping
 from typing import Any
 
-from xoff import renames
 from xoff.results import counts
 from xoff.summary import Summary
 
@@ -102,9 +101,6 @@ def sizes_differ(document: Mapping[str, Any]) -> bool:
 
 def unknown(name: str, names: Collection[str]) -> str:
     """Returns a message on a missing metric or column, with the nearest name."""
-    renamed = renames.metric(name)
-    if renamed is not None:
-        return f"`{name}` is renamed to `{renamed}`; `xoff migrate` rewrites a file"
     # Names of workloads have small letters in metrics.
     same = [one for one in names if one.lower() == name.lower()]
     near = same or difflib.get_close_matches(name, names, n=1, cutoff=0.5)
