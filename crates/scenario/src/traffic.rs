@@ -29,7 +29,7 @@ pub fn goes_on(cp: &Checkpoint<'_, Node>) -> bool {
 
 /// Returns the start of the traffic; zero without traffic.
 pub fn first_start(cp: &Checkpoint<'_, Node>) -> Moment {
-    let first = endpoints(cp).map(|endpoint| endpoint.first_start()).min();
+    let first = endpoints(cp).map(Endpoint::first_start).min();
     first.filter(|at| *at < Moment::NEVER).unwrap_or_default()
 }
 

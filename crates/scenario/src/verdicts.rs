@@ -59,8 +59,10 @@ pub struct Ledger {
     pub too_fast: Option<(u32, [Duration; 2])>,
     /// An open connection lost a packet for good.
     pub open_lost: bool,
-    /// With serving: the first imbalance of its books, if any.
-    pub serving: Option<Option<String>>,
+    /// The scenario has a serving workload.
+    pub serves: bool,
+    /// The first imbalance of the books of serving, if any.
+    pub serving: Option<String>,
 }
 
 impl Ledger {
@@ -197,10 +199,10 @@ pub fn judge(ledger: &Ledger, names: &Names, scenario: &Scenario, end: &End) -> 
     let too_fast = too_fast
         .map(|(flow, [took, ideal])| format!("flow {flow} took {took}, less than the ideal FCT of {ideal}"));
     verdicts.enter("slowdown", Judgement::Fail, too_fast);
-    if let Some(wrong) = &ledger.serving {
+    if ledger.serves {
         // A message that is lost for good ends no request.
         let is_over = end.finish == Finish::Idle && end.abort.is_none() && !ledger.open_lost;
-        verdicts.enter("serving", Judgement::Fail, wrong.clone().filter(|_| is_over));
+        verdicts.enter("serving", Judgement::Fail, ledger.serving.clone().filter(|_| is_over));
     }
     if let Some(cut) = ledger.cut(end) {
         verdicts.note("completion", cut);

@@ -103,12 +103,15 @@ class _Sample:
     def _memory_at_end(self) -> int:
         """Extends the growth over the second half of the sample.
 
-        In the first half memory also grows to hold the packets in flight.
+        In the first half memory also grows to hold the packets in flight. Without a report in the first half nothing is
+        known about the growth, and the memory of now is a lower bound.
         """
         share, memory = self._memory[-1]
-        before, held = next(one for one in self._memory if 2 * one[0] >= share)
-        rate = (memory - held) / (share - before) if share > before else 0.0
-        return round(memory + rate * (1 - share))
+        earlier = [one for one in self._memory if 2 * one[0] <= share]
+        if not earlier:
+            return memory
+        before, held = earlier[-1]
+        return round(memory + (memory - held) / (share - before) * (1 - share))
 
 
 def _memory() -> int:

@@ -282,7 +282,7 @@ impl Node {
         let delays = (wanted.delays != Traced::None).then(recorder);
         let injected = if self.forwards { Injected::new(faults) } else { None };
         let is_watched = wanted.packets || delays.is_some() || injected.is_some();
-        Self { wanted, next_sample, is_watched, delays, acks, injected, ..self }
+        Self { next_sample, is_watched, acks, injected, wanted, delays, ..self }
     }
 
     /// Returns the node with cut-through inputs.

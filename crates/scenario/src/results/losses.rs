@@ -42,7 +42,9 @@ impl Collect for Losses {
         let mut drops = unfold.take(cp, |node| std::mem::take(&mut node.records.drops), Some(&image));
         // Rows between two checkpoints are in node order.
         drops.sort_by_key(|drop| drop.at);
-        drops.iter().for_each(|drop| self.shortage.note(drop));
+        for drop in &drops {
+            self.shortage.note(drop);
+        }
         shared.news.drops.extend(&drops);
         self.rows.drops.append(&mut drops);
     }

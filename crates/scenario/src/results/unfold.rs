@@ -19,6 +19,9 @@ use xoff_units::{Moment, number, wide};
 
 use crate::runner::Runner;
 
+/// Returns the rows of a node, from those of the simulated node.
+pub type Image<'a, R> = dyn Fn(&View, &[R]) -> Vec<R> + 'a;
+
 /// All nodes, each with the simulated node that stands for it.
 #[derive(Debug)]
 pub struct Unfold {
@@ -75,7 +78,7 @@ impl Unfold {
         &self,
         cp: &mut Checkpoint<'_, Node>,
         mut take: impl FnMut(&mut Node) -> Vec<R>,
-        image: Option<&dyn Fn(&View, &[R]) -> Vec<R>>,
+        image: Option<&Image<'_, R>>,
     ) -> Vec<R> {
         let mut of_node: FxHashMap<u32, Vec<R>> = FxHashMap::default();
         let mut all = Vec::new();

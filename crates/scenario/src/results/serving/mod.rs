@@ -41,9 +41,15 @@ impl Collect for Serving {
             return;
         }
         let (requests, steps, tokens) = summary::take(cp);
-        requests.iter().for_each(|row| self.times.add_request(row));
-        steps.iter().for_each(|row| self.times.add_step(row));
-        tokens.iter().for_each(|row| self.times.add_token(row));
+        for row in &requests {
+            self.times.add_request(row);
+        }
+        for row in &steps {
+            self.times.add_step(row);
+        }
+        for row in &tokens {
+            self.times.add_token(row);
+        }
         let last = tokens.last().map_or(Moment::ZERO, |row| row.at);
         shared.ends.end(wide(requests.len()), last);
         if shared.keeps.flows {
@@ -56,7 +62,8 @@ impl Collect for Serving {
     }
 
     fn judge(&self, cp: &Checkpoint<'_, Node>, _: &Shared, ledger: &mut Ledger) {
-        ledger.serving = (!self.times.is_empty()).then(|| summary::imbalance(cp));
+        ledger.serves = !self.times.is_empty();
+        ledger.serving = summary::imbalance(cp);
     }
 
     fn finish(&mut self, cp: &Checkpoint<'_, Node>, shared: &mut Shared) {

@@ -109,7 +109,7 @@ struct Sums {
 #[derive(Debug, Clone, Default)]
 struct Workload {
     name: String,
-    workload: u32,
+    number: u32,
     has_slo: bool,
     warmup: Moment,
     end: Moment,
@@ -133,7 +133,7 @@ impl Times {
     pub fn new(plan: &AllFlows) -> Self {
         let of = |plan: &Plan, names: &[String]| Workload {
             name: names[xoff_units::index(plan.workload)].clone(),
-            workload: plan.workload,
+            number: plan.workload,
             has_slo: plan.has_slo(),
             warmup: plan.warmup,
             ..Workload::default()
@@ -147,7 +147,7 @@ impl Times {
     }
 
     fn of(&mut self, workload: u32) -> Option<&mut Workload> {
-        self.0.iter_mut().find(|times| times.workload == workload)
+        self.0.iter_mut().find(|times| times.number == workload)
     }
 
     /// Adds an ended request.
