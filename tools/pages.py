@@ -10,8 +10,7 @@ files are missing and what they cost. It makes them in one of three ways:
 
 ``DOCUMENTS="bcn sfc"`` selects pages. No tracked file changes: if a file differs from its digest, the numbers have
 changed, and ``xoff reproduce DOCUMENT --out docs/experiments`` publishes the new page. ``QUICK=1`` builds pages of the
-quick variants into ``out/pages/quick``. ``tools/pages.py --convert`` brings pages of 0.3.0 and older, which have the
-rows in their JSON, into this form.
+quick variants into ``out/pages/quick``.
 """
 
 from __future__ import annotations
@@ -35,18 +34,6 @@ _PLACE = _ROOT / "docs" / "experiments"
 _WORK = _ROOT / "out" / "pages"
 _MOST_BYTES = 32 * 2**20
 """The largest archive, and the largest file in it. The archive of all pages has 2 MB, and its largest file 4 MB."""
-# CPU time of the runs of pages that were written before it was recorded: measured with the whole command.
-_CPU_MINUTES = {
-    "sfc": 25,
-    "sfc-proxy": 10,
-    "congestion-isolation": 40,
-    "bcn": 20,
-    "portfc": 50,
-    "field": 17,
-    "ai-fabrics": 24,
-    "serving": 20,
-    "hardware": 10,
-}
 
 
 class PagesError(Exception):
@@ -225,26 +212,6 @@ def complete(chosen: Sequence[Page], runs: Path | None, *, run: bool) -> int:
     return code
 
 
-def convert(place: Path) -> None:
-    """Moves the rows of runs out of the JSON of older pages, and adds digests and CPU time."""
-    from xoff.reproduce.page import ROWS, claims_json, figures_of, rows_json
-
-    for file in sorted(place.glob("*.md")):
-        claims = file.with_suffix(".json")
-        found = json.loads(claims.read_text("utf-8"))
-        if "runs" not in found:
-            continue
-        rows = file.with_name(f"{file.stem}{ROWS}")
-        rows.write_text(rows_json(found.pop("runs")), "utf-8")
-        names = [rows.name, *sorted(figures_of(file.read_text("utf-8")))]
-        built = {name: _digest(place / name) for name in names if (place / name).is_file()}
-        listed = found.pop("claims")
-        head = {key: found.pop(key) for key in ("document", "quick", "changes")}
-        head |= {"cpu_seconds": 60.0 * _CPU_MINUTES.get(head["document"], 0), **found}
-        claims.write_text(claims_json(head, listed, built), "utf-8")
-        print(f"converted {claims.name}")
-
-
 def main() -> int:
     """Runs the tool; returns the exit code."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
@@ -254,11 +221,7 @@ def main() -> int:
     parser.add_argument("--run", action="store_true", help="simulate missing runs")
     parser.add_argument("--quick", action="store_true", help="build the quick variants into out/pages/quick")
     parser.add_argument("--pack", type=Path, metavar="DIR", help="write the archive of a release into a directory")
-    parser.add_argument("--convert", action="store_true", help="convert pages of 0.3.0 and older")
     given = parser.parse_args()
-    if given.convert:
-        convert(_PLACE)
-        return 0
     known = pages(_PLACE)
     if unknown := [one for one in given.documents if one not in known]:
         raise PagesError(f"{unknown[0]}: is not a page; pages are {', '.join(known)}")

@@ -170,20 +170,6 @@ def test_missing_files_are_told_with_their_cost(
     assert f"and 711 of 711 runs are not in {tmp_path / 'runs'}: " in capsys.readouterr().out
 
 
-def test_pages_of_older_versions_are_converted(built: Path, fresh: Path) -> None:
-    """The older form has the rows in the JSON."""
-    for file in built.iterdir():
-        shutil.copy(file, fresh)
-    claims, rows = fresh / f"{_NAME}.json", fresh / f"{_NAME}.runs.json"
-    new = json.loads(claims.read_text("utf-8"))
-    old = {key: value for key, value in new.items() if key not in {"built", "cpu_seconds"}}
-    claims.write_text(json.dumps(old | {"runs": json.loads(rows.read_text("utf-8"))}), "utf-8")
-    rows.unlink()
-    pages.convert(fresh)
-    assert rows.read_bytes() == (built / rows.name).read_bytes()
-    assert json.loads(claims.read_text("utf-8")) == new | {"cpu_seconds": 1500}
-
-
 def test_a_page_is_drawn_from_finished_runs(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], tmp_path: Path
 ) -> None:
