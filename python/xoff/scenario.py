@@ -1283,7 +1283,7 @@ class Faults(_Part):
     """Number of data packets that each switch lets overtake the packet before in the queue."""
 
     hurry: int | None = None
-    """Number of data packets at each switch that pass the forwarding latency of the next packet."""
+    """Number of data packets at each switch that pass the forwarding latency of the next switch."""
 
     lose_resumes: int | None = None
     """Number of PFC resumes that each node never sends."""

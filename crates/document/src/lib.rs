@@ -1,7 +1,8 @@
 //! The scenario document: its types and schema, reading and checking, and the tables that belong to it.
 //!
 //! The types here are the only source of the schema. JSON Schema, typed Python classes and the parameter
-//! reference are generated from these types. All of this is cold, so the crate is compiled for size and not for speed.
+//! reference are generated from these types. All of this is cold, so the crate is compiled with little
+//! optimisation.
 
 mod deserialize;
 mod diagnostics;

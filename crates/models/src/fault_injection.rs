@@ -16,7 +16,7 @@ pub struct Faults {
     pub vanish: u32,
     /// Number of data packets that each switch lets overtake the packet before in the queue.
     pub overtake: u32,
-    /// Number of data packets at each switch that pass the forwarding latency of the next packet.
+    /// Number of data packets at each switch that pass the forwarding latency of the next switch.
     pub hurry: u32,
     /// Number of PFC resumes that each node never sends.
     #[serde(skip_serializing_if = "is_zero")]
@@ -42,13 +42,13 @@ impl Injected {
         counts.iter().any(|n| *n > 0).then(|| Box::new(Self(faults)))
     }
 
-    /// True if a packet that arrives on its way to another node vanishes.
-    pub fn takes(&mut self, packet: &Packet) -> bool {
+    /// Lets a packet vanish that arrives on its way to another node. Returns true if it has vanished.
+    pub fn vanish(&mut self, packet: &Packet) -> bool {
         packet.is_data() && take(&mut self.0.vanish, true)
     }
 
     /// Lets the next packet of a queue overtake the packet that starts, if both are of one flow and of one size.
-    pub fn swaps(&mut self, packet: &mut Packet, queue: &mut Ring<Packet>) {
+    pub fn overtake(&mut self, packet: &mut Packet, queue: &mut Ring<Packet>) {
         let is_alike = |next: &Packet| {
             packet.is_data() && (next.flow(), next.bytes()) == (packet.flow(), packet.bytes())
         };
@@ -59,8 +59,8 @@ impl Injected {
         }
     }
 
-    /// True if a packet that starts passes the forwarding latency of the next switch.
-    pub fn hurries(&mut self, packet: &Packet, has_latency: bool) -> bool {
+    /// Lets a packet that starts pass the forwarding latency of the next switch, if there is one. Returns true if it does.
+    pub fn hurry(&mut self, packet: &Packet, has_latency: bool) -> bool {
         take(&mut self.0.hurry, packet.is_data() && has_latency)
     }
 

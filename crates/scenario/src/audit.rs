@@ -2,13 +2,12 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use xoff_document::Judgement;
 use xoff_engine::Checkpoint;
 use xoff_models::ids::PortId;
 use xoff_models::mechanism::Hooks;
 use xoff_models::node::{FAULT, Node};
 use xoff_units::{Duration, Moment};
-
-use xoff_document::Judgement;
 
 /// Verdicts by audit: `ok`, `recorded: …`, `failed: …`, or `cut: …` for a run that was ended before the audit
 /// could judge.

@@ -4,6 +4,7 @@ use std::collections::{BTreeMap, VecDeque};
 
 use serde::Serialize;
 use serde_json::{Value, json};
+use xoff_document::{Audits, Input, InputError, Judgement, Scenario};
 use xoff_models::serving::Load;
 use xoff_models::topology::{PortSpec, Topology};
 use xoff_models::workload::Served;
@@ -16,9 +17,6 @@ use crate::load::{load, packet_hops};
 use crate::runner::Runner;
 use crate::single_failures::failures;
 use crate::warnings::{IngressPorts, Warning, ingress_ports, warnings};
-use xoff_document::Input;
-use xoff_document::InputError;
-use xoff_document::{Audits, Judgement, Scenario};
 
 /// Returns the load of each pool of serving, with the batch and the step at the equilibrium.
 fn serving(runner: &Runner) -> Vec<Value> {

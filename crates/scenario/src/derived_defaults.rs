@@ -4,13 +4,11 @@ use std::collections::BTreeMap;
 
 use serde::Serialize;
 use serde_json::{Map, Value, json};
+use xoff_document::{Input, InputError, Scenario, table_files};
 use xoff_models::network::Lines;
 use xoff_units::{Rate, index};
 
 use crate::runner::Runner;
-use xoff_document::InputError;
-use xoff_document::Scenario;
-use xoff_document::{Input, table_files};
 
 /// A parameter without a given value, and its derived value.
 #[derive(Debug, Clone, PartialEq, Serialize)]

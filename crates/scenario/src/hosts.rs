@@ -1,13 +1,11 @@
 //! The hosts of a scenario, for functions that write traffic.
 
 use serde::Serialize;
+use xoff_document::{Input, InputError, Scenario, fill_network};
 use xoff_units::index;
 
 use crate::limits;
 use crate::runner::topology;
-use xoff_document::InputError;
-use xoff_document::Scenario;
-use xoff_document::{Input, fill_network};
 
 /// The hosts of a network, in the order of their numbers.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]

@@ -1,6 +1,7 @@
 //! Limits checked before a network is built: memory, time, and settings that do not fit together.
 
 use std::collections::{BTreeSet, VecDeque};
+use xoff_document::{InputError, Scenario};
 use xoff_units::{index, number, wide};
 
 use xoff_models::core::Queueing;
@@ -14,9 +15,6 @@ use xoff_models::queueing::buffer;
 use xoff_models::routing::{MAX_SWITCHES, root};
 use xoff_models::topology::{PortSpec, Topology};
 use xoff_models::workload::{AllFlows, Workload};
-
-use xoff_document::InputError;
-use xoff_document::Scenario;
 
 /// Queues of all switches: 2.5 GB.
 const MAX_QUEUES: u64 = 1 << 24;

@@ -1,8 +1,7 @@
 //! Memory limit of a run: the run ends with a message before the system would kill the process.
 
-use xoff_units::{Bytes, Moment};
-
 use xoff_document::InputError;
+use xoff_units::{Bytes, Moment};
 
 /// Environment variable that sets another limit.
 const VARIABLE: &str = "XOFF_MEMORY";

@@ -1,5 +1,6 @@
 //! From a scenario to results: a folded run where symmetry allows one, otherwise a run of all nodes.
 
+use xoff_document::{Input, InputError, Scenario};
 use xoff_engine::{Checkpoint, Plan as EnginePlan};
 use xoff_models::node::Node;
 
@@ -8,9 +9,6 @@ use crate::observer::Observer;
 use crate::results::unfold::Unfold;
 use crate::runner::Runner;
 use crate::simulation::{Outcome, Simulated, simulate};
-use xoff_document::Input;
-use xoff_document::InputError;
-use xoff_document::Scenario;
 
 impl Runner {
     /// Runs to the end.

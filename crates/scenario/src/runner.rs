@@ -4,6 +4,7 @@ use std::collections::btree_map::Entry;
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::iter;
 
+use xoff_document::{Input, InputError, Scenario, fill};
 use xoff_engine::clock::{Instant, ProcessTime};
 use xoff_models::delays::Traced;
 use xoff_models::fault::plan::Plan;
@@ -20,9 +21,6 @@ use xoff_models::workload::{self, AllFlows};
 use xoff_units::{index, number};
 
 use crate::limits;
-use xoff_document::InputError;
-use xoff_document::Scenario;
-use xoff_document::{Input, fill};
 
 /// A checked scenario, ready to run.
 pub struct Runner {

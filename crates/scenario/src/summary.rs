@@ -5,11 +5,11 @@ use std::collections::BTreeMap;
 use serde::ser::SerializeMap;
 use serde::{Serialize, Serializer};
 use serde_json::Value;
+use xoff_document::Draws;
 
 use crate::results::serving::summary::ServingSummary;
 use crate::results::statistics::{Active, Fct, Flows, Slowdown};
 use crate::warnings::Warning;
-use xoff_document::Draws;
 
 /// Bandwidths of a collective; null for an unfinished collective. For several collectives in workloads of one
 /// name, the slowest by bus bandwidth.

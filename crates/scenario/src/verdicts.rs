@@ -1,5 +1,6 @@
 //! Verdicts of all audits on a run.
 
+use xoff_document::{Judgement, Scenario};
 use xoff_engine::Finish;
 use xoff_models::ids::PortId;
 use xoff_models::mechanism::Hooks;
@@ -9,7 +10,6 @@ use xoff_units::{Duration, Moment};
 
 use crate::audit::{Verdicts, Waiter};
 use crate::results::names::Names;
-use xoff_document::{Judgement, Scenario};
 
 /// Reason for an early end of a run.
 #[derive(Debug, Clone)]

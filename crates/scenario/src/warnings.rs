@@ -4,6 +4,7 @@ use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::sync::Arc;
 
 use serde::Serialize;
+use xoff_document::Turns;
 use xoff_models::congestion_control::CongestionControl;
 use xoff_models::ids::PortId;
 use xoff_models::job::Graph;
@@ -18,7 +19,6 @@ use xoff_models::transport::Protocol;
 use xoff_units::{Bytes, Duration, Rate, index, number};
 
 use crate::runner::Runner;
-use xoff_document::Turns;
 
 /// A warning, with the key.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]

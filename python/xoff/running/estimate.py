@@ -1,11 +1,12 @@
 """The estimate of a run: packet-hops, CPU-seconds and memory, from a sample of the run itself.
 
 The packet-hops of a run without losses follow from flows and paths. The first part of the run is simulated, and its
-costs are divided by the share of the run that is done: the share of packet-hops, where a flow or connection that ends
+CPU time is divided by the share of the run that is done: the share of packet-hops, where a flow or connection that ends
 counts as `_HOPS_OF_A_FLOW` further ones. Where packet-hops are unknown (serving, `until`) the share is that of the
 delivered payload, the requests or the time. What the run spends before its first event (building the network and the
-flows) is counted once. The sample makes the rows of all tables, as ``xoff run --out`` does: a folded run keeps them in
-memory until its end, so they can need ten times the memory of the simulation. Example: a sample of two seconds, after a
+flows) is counted once. Memory is extended from its growth over the second half of the sample. The sample
+makes the rows of all tables, as ``xoff run --out`` does: a folded run keeps them in memory until its end, so they can
+need ten times the memory of the simulation. Example: a sample of two seconds, after a
 second of building, finishes 10 % of an all-to-all. The estimate is 1 + 2 / 0.1 = 21 CPU-seconds. A run that ends within
 the sample is measured, not estimated. The estimate is too high where a job repeats only after the sample, since
 repeating traffic is fast-forwarded later on. Serving is not estimated if no request ends within the sample.

@@ -1,4 +1,4 @@
-//! Tables in and out, as plain columns without Arrow. The crate therefore needs no file formats.
+//! Tables that fill a document, as plain columns without Arrow. The crate therefore needs no file formats.
 
 mod cells;
 mod graph;

@@ -405,8 +405,8 @@ impl Builder<'_> {
     }
 }
 
-/// Runs the engine of a network: see [`Engine::run`]. Other crates call this function and not the generic one, so that the
-/// event loop and all nodes are compiled once, here.
+/// Runs the engine of a network: see [`Engine::run`]. The engine is generic, so its event loop is compiled where it is first
+/// called. Called here, it is compiled together with the nodes that it runs.
 pub fn run(
     engine: &mut Engine<Node>,
     on_checkpoint: &mut dyn FnMut(&mut Checkpoint<'_, Node>) -> ControlFlow<()>,

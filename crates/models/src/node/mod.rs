@@ -348,7 +348,7 @@ impl Node {
         }
         if let Some(injected) = &mut self.injected
             && packet.dst() != self.core.id
-            && injected.takes(&packet)
+            && injected.vanish(&packet)
         {
             return true;
         }

@@ -143,8 +143,8 @@ impl Node {
         }
         if self.is_watched {
             if let Some(injected) = &mut self.injected {
-                injected.swaps(&mut frame, &mut self.core.ports[port].queues[queue].packets);
-                if injected.hurries(&frame, !is_express) {
+                injected.overtake(&mut frame, &mut self.core.ports[port].queues[queue].packets);
+                if injected.hurry(&frame, !is_express) {
                     arrives = arrives - peer_delay;
                 }
             }

@@ -30,6 +30,7 @@ mod search;
 mod shared;
 mod suspended;
 
+use xoff_document::Scenario;
 use xoff_engine::Checkpoint;
 use xoff_models::delays::Traced;
 use xoff_models::network::Settings;
@@ -43,7 +44,6 @@ use self::search::Search;
 use self::shared::Shared;
 pub use self::shared::{Forwarded, StallDeadline};
 pub use self::suspended::Suspended;
-use xoff_document::Scenario;
 
 /// The reason for a moment with all nodes and none suspended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

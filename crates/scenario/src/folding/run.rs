@@ -2,6 +2,7 @@
 
 use std::ops::ControlFlow;
 
+use xoff_document::{Draws, InputError, Scenario, Ties};
 use xoff_engine::Plan as EnginePlan;
 use xoff_models::delays::Traced;
 use xoff_models::queueing::buffer;
@@ -16,8 +17,6 @@ use crate::runner::Runner;
 use crate::simulation::{Look, Outcome, Simulated, simulate};
 use crate::summary::Folding;
 use crate::table::Table;
-use xoff_document::InputError;
-use xoff_document::{Draws, Scenario, Ties};
 
 /// The end of an attempt to fold a run.
 pub enum Folded {

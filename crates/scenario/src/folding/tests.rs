@@ -1,5 +1,6 @@
 use std::sync::Arc;
 
+use xoff_document::from_toml;
 use xoff_engine::Plan;
 use xoff_models::symmetry::ties::Symmetric;
 use xoff_models::symmetry::{Rotation, Symmetry};
@@ -8,7 +9,6 @@ use super::search::find;
 use crate::results::unfold::Unfold;
 use crate::runner::Runner;
 use crate::simulation::{Simulated, simulate};
-use xoff_document::from_toml;
 
 /// Four servers of two GPUs, on rails. All GPUs exchange messages, and each GPU sends a flow to its image.
 const SYMMETRIC: &str = r#"

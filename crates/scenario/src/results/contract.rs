@@ -1,4 +1,4 @@
-//! The contract of a collector, and what collectors share and tell one another.
+//! The contract of a collector, and what collectors share.
 
 use std::sync::Arc;
 
@@ -27,7 +27,8 @@ use crate::table::Table;
 use crate::verdicts::Ledger;
 
 /// Collects one kind of result. The hooks are called in this order: `take` at checkpoints, each followed by what the
-/// collectors tell one another; at the end of the run a last `take`, then `close`, `judge`, `finish` and `summarize`.
+/// collectors tell one another; at the end of the run a last `take`, then `close`, `close_node` for each node, `judge`, `finish` and
+/// `summarize`.
 pub trait Collect: Sized {
     /// The tables.
     type Rows: RowSet;
@@ -106,8 +107,6 @@ pub struct Shared {
 pub struct Keeps {
     /// Flows, messages of jobs, operations, requests and steps.
     pub flows: bool,
-    /// Messages of serving: a step has thousands.
-    pub served_messages: bool,
     /// Tokens.
     pub tokens: bool,
     /// Delays.
@@ -118,10 +117,8 @@ impl Keeps {
     /// `wants_rows`: see [`crate::observer::Observer::wants_rows`].
     pub fn new(runner: &Runner, wants_rows: bool) -> Self {
         let probe = &runner.scenario().probe;
-        let flows = wants_rows && probe.flows;
         Self {
-            flows,
-            served_messages: flows && probe.delays != Traced::None,
+            flows: wants_rows && probe.flows,
             tokens: wants_rows && probe.tokens,
             delays: probe.delays != Traced::None,
         }

@@ -13,6 +13,7 @@ mod ways;
 
 use std::sync::Arc;
 
+use xoff_document::Scenario;
 use xoff_engine::{Checkpoint, Finish};
 use xoff_models::node::Node;
 use xoff_models::queueing::port::Port;
@@ -37,7 +38,6 @@ use crate::table::Table;
 use crate::traffic::goes_on;
 use crate::verdicts::{End, Ledger, judge};
 use crate::warnings::{Warning, warnings};
-use xoff_document::Scenario;
 
 /// Rows are handed on in batches of this size.
 const BATCH: usize = 1 << 16;

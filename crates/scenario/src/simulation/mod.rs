@@ -4,6 +4,7 @@ mod watch;
 
 use std::ops::ControlFlow;
 
+use xoff_document::InputError;
 use xoff_engine::state::PeriodKind;
 use xoff_engine::{Checkpoint, Engine, Finish, Message as _, Plan as EnginePlan, Statistics};
 use xoff_models::network::{Settings, build, run};
@@ -25,7 +26,6 @@ use crate::summary::{self, PacketHopsByKind, Performance, Summary};
 use crate::table::Table;
 use crate::traffic::goes_on;
 use crate::verdicts::{Abort, End, Ledger};
-use xoff_document::InputError;
 
 /// Results.
 #[derive(Debug)]

@@ -3,6 +3,7 @@
 use std::ops::ControlFlow;
 use std::time::Duration as WallTime;
 
+use xoff_document::{InputError, Judgement, Scenario};
 use xoff_engine::Checkpoint;
 use xoff_engine::clock::Instant;
 use xoff_models::network::Settings;
@@ -17,8 +18,6 @@ use crate::observer::Observer;
 use crate::results::Results;
 use crate::traffic::{first_start, gains};
 use crate::verdicts::Abort;
-use xoff_document::InputError;
-use xoff_document::{Judgement, Scenario};
 
 /// Checks during a run: deadlocks, lack of progress, memory, and a stop by the observer.
 pub struct Watch<'a> {

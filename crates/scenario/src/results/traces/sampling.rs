@@ -1,11 +1,10 @@
 //! Sampling of queue depths.
 
+use xoff_document::Probe;
 use xoff_engine::Checkpoint;
 use xoff_models::node::Node;
 use xoff_models::record::Sample;
 use xoff_units::{Duration, wide};
-
-use xoff_document::Probe;
 
 /// Maximum number of samples of a replay.
 const REPLAY_ROWS: u64 = 100_000;

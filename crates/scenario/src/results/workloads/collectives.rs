@@ -1,6 +1,7 @@
 //! Collectives, measured over all messages: their times and bandwidths.
 
 use serde_json::json;
+use xoff_document::Scenario;
 use xoff_models::job::Ended;
 use xoff_models::workload::{AllFlows, Over as Ends};
 use xoff_units::index;
@@ -8,7 +9,6 @@ use xoff_units::index;
 use super::contract::{Group, Measure, Rows, Say};
 use super::measured::Measured;
 use crate::results::news::Over;
-use xoff_document::Scenario;
 
 /// In the order of workloads, and the workload of each job.
 pub struct Collectives(Vec<Measured>, Vec<u32>);

@@ -2,13 +2,13 @@
 
 use serde::Serialize;
 use serde_json::json;
+use xoff_document::Scenario;
 use xoff_models::workload::AllFlows;
 use xoff_units::wide;
 
 use super::contract::{Group, Measure, Say};
 use crate::results::news::Over;
 use crate::results::statistics::{Fct, Flows, Slowdown, Times};
-use xoff_document::Scenario;
 
 /// Flows of a workload below the next size class.
 #[derive(Debug, Clone, Serialize)]

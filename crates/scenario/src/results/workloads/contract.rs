@@ -1,6 +1,7 @@
 //! The contract of a measure.
 
 use serde_json::Value;
+use xoff_document::Scenario;
 use xoff_models::job::Ended;
 use xoff_models::workload::AllFlows;
 
@@ -8,7 +9,6 @@ use super::measured::Measured;
 use super::parts::Part;
 use crate::results::news::Over;
 use crate::results::rows::row_set;
-use xoff_document::Scenario;
 
 row_set! { collectives: Measured, jobs: Part }
 

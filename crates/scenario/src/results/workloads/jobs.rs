@@ -12,6 +12,7 @@ use std::sync::Arc;
 
 use serde::Serialize;
 use serde_json::json;
+use xoff_document::Scenario;
 use xoff_models::job::{Ended, Graph, Rank, What, Work};
 use xoff_models::message::After;
 use xoff_models::nccl::Protocol;
@@ -23,7 +24,6 @@ use super::measured::{Measured, Of};
 use super::parts::Part;
 use crate::results::news::Over;
 use crate::results::statistics::Fct;
-use xoff_document::Scenario;
 
 /// No moment.
 const NEVER: u64 = u64::MAX;
