@@ -131,3 +131,17 @@ def test_an_estimate_counts_the_rows_that_a_folded_run_keeps(tmp_path: Path) -> 
     ]  # fmt: skip
     assert peaks[1] > 140e6
     assert peaks[1] / 2 < peaks[0] < 2.5 * peaks[1]
+
+
+_PARENT = """
+import subprocess, sys
+held = b"x" * 1_000_000_000
+subprocess.run([sys.executable, "-c", "from xoff.files import memory; print(memory.peak())"], check=True)
+"""
+
+
+def test_the_peak_memory_of_a_process_is_its_own() -> None:
+    """A process begins with the `ru_maxrss` of the process that started it."""
+    words = [sys.executable, "-c", _PARENT]
+    shown = subprocess.run(words, capture_output=True, text=True, timeout=PATIENCE_SECONDS, check=True).stdout
+    assert 10e6 < int(shown) < 900e6

@@ -19,11 +19,11 @@ from xoff import _core, running
 _BYTES_PER_FINISHED_FLOW = 200
 
 _RUN = """
-import json, resource, sys
+import json, sys
 import xoff
 
 summary = xoff.run(json.loads(sys.argv[1]), out=sys.argv[2]).summary
-print(json.dumps([summary["flows"]["completed"], resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024]))
+print(json.dumps([summary["flows"]["completed"], summary["performance"]["peak_rss_bytes"]]))
 """
 
 

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import json
 import os
-import resource
 import sys
 import time
 from collections.abc import Callable
@@ -19,6 +18,7 @@ from typing import Any
 from xoff import _core, running
 from xoff._core import InputError
 from xoff.bench import cases, misses, processes
+from xoff.files.memory import peak
 
 # Threads of numerical libraries spin for a while after their start, and would count as CPU time of xoff.
 QUIET = os.environ | {"OPENBLAS_NUM_THREADS": "1", "OMP_NUM_THREADS": "1"}
@@ -40,10 +40,8 @@ def measure(scenario: dict[str, Any], threads: int, out: str | None, fast_forwar
             summary = running.run(scenario, threads=threads, out=out, fast_forward=fast_forward).summary
     failed = [f"{name}: {state}" for name, state in summary["audits"].items() if state.startswith("failed")]
     performance: dict[str, Any] = summary["performance"]
-    # The core reads its own peak memory if the system reports it; `getrusage` may return the peak of the parent.
-    own = performance["peak_rss_bytes"] or resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
     return performance | {
-        "peak_rss_bytes": own,
+        "peak_rss_bytes": performance["peak_rss_bytes"] or peak(),
         "cache_misses": counter.count,
         "call_cpu_seconds": time.process_time() - began,
         "flows": summary["flows"]["total"],

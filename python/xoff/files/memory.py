@@ -1,9 +1,10 @@
-"""The memory available to this process: the least of the machine's, its control group's and the shell's limits."""
+"""The memory that this process may use, and the most that it has used."""
 
 from __future__ import annotations
 
 import contextlib
 import os
+import sys
 from pathlib import Path
 
 _UNKNOWN = 2**48
@@ -12,8 +13,26 @@ _GROUP = Path("/sys/fs/cgroup/memory.max")
 
 
 def allowed() -> int:
-    """Returns the smallest limit in bytes. Memory in use by other processes is not subtracted."""
+    """Returns the smallest limit of machine, control group and shell in bytes.
+
+    Memory in use by other processes is not subtracted.
+    """
     return min(_machine(), _group(), _limit())
+
+
+def peak() -> int:
+    """Returns the peak memory of this process in bytes; 0 on a system that does not tell it.
+
+    On Linux `getrusage` cannot be used: a process begins with the peak of the process that started it, so a small
+    process started by one of 1 GB has a `ru_maxrss` of 1 GB.
+    """
+    with contextlib.suppress(OSError, ValueError, IndexError):
+        return int(Path("/proc/self/status").read_text("ascii").split("VmHWM:")[1].split()[0]) * 1024
+    with contextlib.suppress(ImportError):
+        import resource
+
+        return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * (1 if sys.platform == "darwin" else 1024)
+    return 0
 
 
 def _machine() -> int:

@@ -14,13 +14,12 @@ repeating traffic is fast-forwarded later on. Serving is not estimated if no req
 
 from __future__ import annotations
 
-import resource
-import sys
 import time
 from contextlib import suppress
 from dataclasses import asdict, dataclass
 from typing import Any
 
+from xoff.files import memory
 from xoff.running import Prepared, Progress, run_prepared
 
 SAMPLE_SECONDS = 2.0
@@ -72,7 +71,7 @@ class _Sample:
             # The first report follows the first events.
             self.build_seconds = now
         self.last, self.seconds = progress, now
-        self._memory.append((self.share(), _memory()))
+        self._memory.append((self.share(), memory.peak()))
         spent = now - self.build_seconds
         is_long = self.share() >= _LEAST_SHARE or spent >= _LONGEST_SAMPLE * self._seconds
         if spent >= self._seconds and is_long:
@@ -107,18 +106,12 @@ class _Sample:
         In the first half memory also grows to hold the packets in flight. Without a report in the first half nothing is
         known about the growth, and the memory of now is a lower bound.
         """
-        share, memory = self._memory[-1]
+        share, held = self._memory[-1]
         earlier = [one for one in self._memory if 2 * one[0] <= share]
         if not earlier:
-            return memory
-        before, held = earlier[-1]
-        return round(memory + (memory - held) / (share - before) * (1 - share))
-
-
-def _memory() -> int:
-    """Returns the peak memory of the process, in bytes."""
-    unit = 1 if sys.platform == "darwin" else 1024
-    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * unit
+            return held
+        before, held_before = earlier[-1]
+        return round(held + (held - held_before) / (share - before) * (1 - share))
 
 
 def estimate(prepared: Prepared, packet_hops: int | None, *, seconds: float = SAMPLE_SECONDS) -> Estimate:
@@ -137,5 +130,5 @@ def estimate(prepared: Prepared, packet_hops: int | None, *, seconds: float = SA
         result = run_prepared(prepared, keep=("flows",), progress=sample.report)
         performance = result.summary["performance"]
         cpu = performance["cpu_seconds"] + performance["build_cpu_seconds"]
-        return Estimate(performance["data_packet_hops"], round(cpu, 2), _memory(), round(cpu, 2), 1.0)
+        return Estimate(performance["data_packet_hops"], round(cpu, 2), memory.peak(), round(cpu, 2), 1.0)
     return sample.estimate()
