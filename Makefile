@@ -13,13 +13,18 @@ export PYTHON
 export VIRTUAL_ENV := $(CURDIR)/.venv
 unexport PYTHONHOME PYTHONPATH
 
-.PHONY: help environment build try demo test test-all test-browser test-rust fuzz check lint bench wheel wheel-manylinux release pages docs docs-rust playground generate lock clean
+.PHONY: help environment development build try demo test test-all test-browser test-rust fuzz check lint bench wheel wheel-manylinux release pages docs docs-rust playground generate lock clean
 
 help: ## this list
 	@grep -hE '^[a-z-]+:.*## ' $(firstword $(MAKEFILE_LIST)) | sed -E 's/^([a-z-]+):.*## /make \1\t/' | expand -t 20
 
+# What builds, runs and draws; the demonstration needs no more.
 environment:
 	@tools/environment.sh
+
+# Besides, what tests, lints and documents.
+development:
+	@tools/environment.sh development
 
 build: environment ## builds everything; the command is then at .venv/bin/xoff
 	@tools/build.sh
@@ -30,7 +35,7 @@ try: environment ## compiles a core for trying a changed line, for the command .
 demo: build ## runs a 3-to-1 incast and its victim under four mechanisms
 	@$(BIN)/python tools/demo.py
 
-lint: environment ## only lint, formatting, types, and where cargo-deny is installed what the crates of others may be
+lint: development ## only lint, formatting, types, and where cargo-deny is installed what the crates of others may be
 	@rustfmt --edition 2024 --check $$(find crates -name '*.rs')  # cargo fmt does not find modules that a registry names
 	@$(CARGO) clippy --workspace --all-targets --locked --quiet -- -D warnings
 	@$(BIN)/ruff check --quiet
@@ -39,25 +44,25 @@ lint: environment ## only lint, formatting, types, and where cargo-deny is insta
 	@if cargo deny --version >/dev/null 2>&1; then cargo deny --log-level error check; else \
 	   echo "cargo-deny is not installed: licences and advisories of the crates are not checked (cargo install cargo-deny)"; fi
 
-test: ## builds everything and runs every check, and every test that is not slow
+test: development ## builds everything and runs every check, and every test that is not slow
 	@$(MAKE) --jobs=2 build check
 	@$(BIN)/python tools/generate.py --check
 	@$(PYTEST) -m "not slow"
 
-test-all: build ## runs the slow tests, which make test leaves out: skeletons of every kind, killed studies, published claims
+test-all: development build ## runs the slow tests, which make test leaves out: skeletons of every kind, killed studies, published claims
 	@$(PYTEST) -m slow
 
-fuzz: build ## for MINUTES (10): damaged files of all kinds, and mixed runs on several threads; what fails is kept in out/fuzz
+fuzz: development build ## for MINUTES (10): damaged files of all kinds, and mixed runs on several threads; what fails is kept in out/fuzz
 	@$(BIN)/python -W ignore -m tests.fuzz --minutes $(or $(MINUTES),10) $(if $(SEED),--seed $(SEED))
 
 test-rust:
 	@$(CARGO) test --workspace --locked --quiet
 
 # Beside the build, whose crates are compiled one after another for much of the time; Rust tests need no environment.
-check: test-rust environment
+check: test-rust development
 	@$(MAKE) lint
 
-test-browser: playground ## checks the page of a report and the playground in a headless Chromium, if one is installed
+test-browser: development playground ## checks the page of a report and the playground in a headless Chromium, if one is installed
 	@command -v chromium chromium-browser google-chrome >/dev/null || \
 	   echo "No Chromium is installed: pages are not checked in a browser (Debian: apt-get install chromium)"
 	@$(BIN)/python -m pytest tests/browser -rs
@@ -84,7 +89,7 @@ pages: $(if $(ARCHIVE),environment,build) ## builds figures and rows of docs/exp
 	@$(BIN)/python tools/pages.py $(DOCUMENTS) $(if $(ARCHIVE),--archive "$(ARCHIVE)") $(if $(RUNS),--runs "$(RUNS)") \
 	   $(if $(RUN),--run) $(if $(QUICK),--quick)
 
-docs: build ## builds the documentation into site/, with the playground
+docs: development build ## builds the documentation into site/, with the playground
 	@$(BIN)/python tools/site_build.py
 	@$(CARGO) doc --workspace --no-deps --locked --quiet --exclude xoff-wasm
 	@cp -r "$${CARGO_TARGET_DIR:-target}/doc" site/rust
@@ -97,13 +102,16 @@ docs-rust: ## builds the documentation of the crates into target/doc/, and fails
 playground: build ## compiles the core to WebAssembly, and writes a page to try xoff in a browser into out/playground/
 	@tools/playground.sh
 
-generate: build ## writes the JSON Schema, the typed Python classes and the parameter reference anew
+generate: development build ## writes the JSON Schema, the typed Python classes and the parameter reference anew
 	@$(BIN)/python tools/generate.py
 
-lock: ## writes requirements-dev.lock anew with the newest versions
+lock: ## writes requirements.lock and requirements-dev.lock anew with the newest versions
 	@rm -rf .venv && $(PYTHON) -m venv .venv
 	@$(BIN)/python -m pip install --quiet --upgrade pip
-	@$(BIN)/python -m pip install --quiet --group development "pyarrow>=16" "typer>=0.16" "rich>=13" "Jinja2>=3.1" "tomlkit>=0.13"
+	@$(BIN)/python -m pip install --quiet --group build "pyarrow>=16" "typer>=0.16" "rich>=13" "Jinja2>=3.1" "tomlkit>=0.13"
+	@{ echo "# Exact versions of what builds, runs and draws; 'make lock' writes this file anew."; \
+	   $(BIN)/python -m pip freeze --exclude xoff --exclude xoff-experiments; } > requirements.lock
+	@$(BIN)/python -m pip install --quiet --group development --constraint requirements.lock
 	@{ echo "# Exact versions of everything the development environment needs; 'make lock' writes this file anew."; \
 	   $(BIN)/python -m pip freeze --exclude xoff --exclude xoff-experiments; } > requirements-dev.lock
 

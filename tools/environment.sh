@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
-# Creates the development environment in .venv from requirements-dev.lock, if it is missing or stale.
-# Stale means: another lock, another place on the disk (scripts in a virtual environment hold its path) or another Python.
+# Creates the environment in .venv from requirements.lock, if it is missing or stale: what builds, runs and draws.
+# With the argument `development` it also has requirements-dev.lock: what tests, lints and documents.
+# Stale means: other locks, another place on the disk (scripts in a virtual environment hold its path) or another Python.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 python=${PYTHON:-python3}
@@ -15,16 +16,28 @@ command -v cargo >/dev/null || fail "cargo is not there; install a Rust toolchai
 
 # Two builds in one tree: a build holds the shared lock (tools/lock.sh), and who replaces the environment waits for it.
 . tools/lock.sh
-state=$(pwd; "$python" -c 'import sys; print(sys.version, sys.base_prefix)'; cat requirements-dev.lock)
+stage=${1:-}
+state=$(pwd; "$python" -c 'import sys; print(sys.version, sys.base_prefix)'; cat requirements.lock requirements-dev.lock)
 is_fresh() { [ -f .venv/.state ] && [ -x .venv/bin/python ] && [ "$(cat .venv/.state)" = "$state" ]; }
+is_enough() { is_fresh && { [ "$stage" != development ] || [ -f .venv/.development ]; }; }
+install() {
+    .venv/bin/python -m pip install --quiet --disable-pip-version-check --requirement "$1" ||
+        fail "cannot install the packages of $1; is there a network connection?"
+}
 lock --shared
-if is_fresh; then exit 0; fi
+if is_enough; then exit 0; fi
 lock --exclusive
 # Another build may have made the environment meanwhile.
-if is_fresh; then exit 0; fi
-echo "Creating the development environment in .venv (once; about a minute)"
-rm -rf .venv
-"$python" -m venv .venv || fail "cannot create .venv; on Debian and Ubuntu the package python3-venv is needed"
-.venv/bin/python -m pip install --quiet --disable-pip-version-check --requirement requirements-dev.lock ||
-    fail "cannot install the packages of requirements-dev.lock; is there a network connection?"
-printf '%s\n' "$state" > .venv/.state
+if is_enough; then exit 0; fi
+if ! is_fresh; then
+    echo "Creating the environment in .venv (once; about 20 seconds)"
+    rm -rf .venv
+    "$python" -m venv .venv || fail "cannot create .venv; on Debian and Ubuntu the package python3-venv is needed"
+    install requirements.lock
+    printf '%s\n' "$state" > .venv/.state
+fi
+if [ "$stage" = development ]; then
+    echo "Adding tools of the development to .venv (once; about a minute)"
+    install requirements-dev.lock
+    touch .venv/.development
+fi

@@ -211,7 +211,8 @@ def test_a_clone_is_small() -> None:
 def test_generated_files_are_marked_for_reviews() -> None:
     written = re.findall(r"^- ``([^`]+)``", generate.__doc__ or "", re.M)
     assert len(written) > 10
-    names = [*written, "docs/experiments/sfc.json", "docs/experiments/sfc.md", "requirements-dev.lock"]
+    locks = ("requirements.lock", "requirements-dev.lock")
+    names = [*written, "docs/experiments/sfc.json", "docs/experiments/sfc.md", *locks]
     command = ["git", "check-attr", "linguist-generated", *names]
     told = subprocess.run(command, cwd=_ROOT, capture_output=True, text=True, check=True).stdout
     assert told.splitlines() == [f"{name}: linguist-generated: set" for name in names]

@@ -27,7 +27,8 @@ def test_two_builds_make_one_environment(tmp_path: Path) -> None:
     (tmp_path / "tools").mkdir()
     for name in ("environment.sh", "lock.sh"):
         shutil.copy(_ROOT / "tools" / name, tmp_path / "tools" / name)
-    (tmp_path / "requirements-dev.lock").write_text("", "utf-8")
+    for name in ("requirements.lock", "requirements-dev.lock"):
+        (tmp_path / name).write_text("", "utf-8")
     environment = {key: value for key, value in os.environ.items() if key != "VIRTUAL_ENV"}
     command = [str(shutil.which("bash")), "tools/environment.sh"]
     builds = [
@@ -41,6 +42,23 @@ def test_two_builds_make_one_environment(tmp_path: Path) -> None:
     # The first makes the environment, and the others find the environment.
     assert sorted(map(bool, printed)) == [False, False, True]
     assert (tmp_path / ".venv" / "bin" / "python").exists()
+    assert not (tmp_path / ".venv" / ".development").exists()
+
+    # The tools of the development are added to the same environment.
+    made = (tmp_path / ".venv" / ".state").stat()
+    for is_told in (True, False):
+        done = subprocess.run([*command, "development"], cwd=tmp_path, capture_output=True, text=True, check=True)
+        assert bool(done.stdout) == is_told
+    assert (tmp_path / ".venv" / ".state").stat().st_mtime_ns == made.st_mtime_ns
+
+
+def test_the_demonstration_needs_a_part_of_the_development() -> None:
+    """Whatever is built, run and drawn with has the same version in both environments."""
+    small, whole = (
+        set((_ROOT / name).read_text("utf-8").splitlines()[1:]) for name in ("requirements.lock", "requirements-dev.lock")
+    )
+    assert small < whole
+    assert len(small) < len(whole) / 2
 
 
 def test_the_core_of_make_try_is_used_by_a_command_of_its_own(tmp_path: Path) -> None:
