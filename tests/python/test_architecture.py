@@ -40,7 +40,7 @@ def code(path: Path) -> list[str]:
 
 
 def test_it_is_read_in_ten_minutes() -> None:
-    assert len(PAGE.split()) <= 2_000
+    assert len(PAGE.split()) <= 1_500
 
 
 def test_every_path_that_it_names_is_there() -> None:
@@ -277,12 +277,7 @@ def rows(head: str) -> list[str]:
     return [line.split("|")[1].strip() for line in lines[start:end]]
 
 
-def test_its_tables_name_all_effects_and_all_audits() -> None:
-    effects = (ROOT / "crates/models/src/effects.rs").read_text("utf-8")
-    body = effects[effects.index("pub enum Effect {") :].split("\n}", 1)[0]
-    assert {name for cell in rows("effect") for name in re.findall(r"`(\w+)`", cell)} == set(
-        re.findall(r"^    (\w+)\(", body, re.M)
-    )
+def test_its_table_names_all_audits() -> None:
     document = {"network": {"line": {"switches": 1, "hosts_per_switch": 2, "link": {"rate": "1Gbps", "delay": "1us"}}}}
     document["workload"] = [{"permutation": {"size": "1KB"}}]  # type: ignore[assignment]
     assert set(rows("audit")) == set(xoff.run(document).audits)
