@@ -426,12 +426,11 @@ impl Install for Credits {
             return Err(("", remove(format!("mutually exclusive with {lossless}"))));
         }
         if let Some(other) = context.other(|o| o.assigns_queues) {
-            let why =
-                remove(format!("credits belong to the queue of a class, and {other} assigns other queues"));
+            let why = remove(format!("counts packets in class queues, but {other} assigns other queues"));
             return Err(("", why));
         }
         if matches!(context.memory, buffer::Params::Shared(_)) {
-            let why = "not allowed with a shared switch.buffer, whose dynamic thresholds may refuse promised room; use per_port or per_queue";
+            let why = "not allowed with a shared switch.buffer, because its dynamic thresholds can reject packets that have credits; use per_port or per_queue";
             return Err(("", why.into()));
         }
         if let Some(block) = params.block.filter(|b| !(1..=65_535).contains(&b.0)) {
