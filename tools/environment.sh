@@ -30,6 +30,8 @@ lock --exclusive
 # Another build may have made the environment meanwhile.
 if is_enough; then exit 0; fi
 if ! is_fresh; then
+    # Who has the tools of the development keeps them.
+    [ ! -f .venv/.development ] || stage=development
     echo "Creating the environment in .venv (once; about 20 seconds)"
     rm -rf .venv
     "$python" -m venv .venv || fail "cannot create .venv; on Debian and Ubuntu the package python3-venv is needed"

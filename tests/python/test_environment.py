@@ -51,12 +51,17 @@ def test_two_builds_make_one_environment(tmp_path: Path) -> None:
         assert bool(done.stdout) == is_told
     assert (tmp_path / ".venv" / ".state").stat().st_mtime_ns == made.st_mtime_ns
 
+    # A new environment has them if the old one had.
+    (tmp_path / "requirements.lock").write_text("# Changed.\n", "utf-8")
+    subprocess.run(command, cwd=tmp_path, capture_output=True, check=True)
+    assert (tmp_path / ".venv" / ".state").stat().st_mtime_ns != made.st_mtime_ns
+    assert (tmp_path / ".venv" / ".development").exists()
+
 
 def test_the_demonstration_needs_a_part_of_the_development() -> None:
     """Whatever is built, run and drawn with has the same version in both environments."""
-    small, whole = (
-        set((_ROOT / name).read_text("utf-8").splitlines()[1:]) for name in ("requirements.lock", "requirements-dev.lock")
-    )
+    locks = (_ROOT / "requirements.lock", _ROOT / "requirements-dev.lock")
+    small, whole = (set(lock.read_text("utf-8").splitlines()[1:]) for lock in locks)
     assert small < whole
     assert len(small) < len(whole) / 2
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import re
+import shutil
 import subprocess
 import sys
 import tarfile
@@ -59,6 +60,7 @@ def test_a_new_plug_in_has_a_file_for_each_part(here: Path) -> None:
         (["new", "scenario", "x", "--part", "mechanism"], "new: --part is for plug-ins"),
         (["plugins", "build", "taken"], "plugins: "),
         (["plugins", "build", "old"], 'dependencies.xoff-models: "0.1" is given, and this is xoff'),
+        (["plugins", "build", "half"], 'dev-dependencies.xoff-units: "0.1" is given, and this is xoff'),
         (["plugins", "build", "none"], "dependencies.xoff-models: nothing is given, and this is xoff"),
         (["plugins", "build", "damaged"], "Cargo.toml: cannot be read"),
         (["plugins", "build", "nameless"], "Cargo.toml: package.name: a name of letters"),
@@ -71,6 +73,7 @@ def test_a_wrong_folder_gets_one_message(here: Path, command: list[str], words: 
     for folder, text in {
         "taken": None,
         "old": package.format("old", "0.1"),
+        "half": package.format("half", version) + '[dev-dependencies]\nxoff-units = {version = "0.1"}\n',
         "none": '[package]\nname = "none"\nversion = "1.0.0"\n',
         "damaged": "[package\n",
         "nameless": '[package]\nversion = "1.0.0"\n',
@@ -149,6 +152,10 @@ def test_the_sources_in_a_wheel_are_those_of_the_checkout(tmp_path: Path) -> Non
     assert {package["name"] for package in found["packages"]} >= {"xoff-models", "xoff-scenario", "xoff-python"}
 
 
+_KEPT = _ROOT / "tests" / "plugins-0.3.0"
+"""Plug-ins as they were written for xoff 0.3.0."""
+_KEPT_NAMES = sorted(folder.name for folder in _KEPT.iterdir() if folder.is_dir())
+
 _PANIC = """
     fn on_dequeue(&mut self, event: &Dequeued<'_>, core: &Core, effects: &mut Effects) {
         assert!(core.egress_bytes(event.port, event.queue) < 50_000, "the queue is too long");
@@ -225,10 +232,16 @@ def built(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, dict[str, str
             ),
         },
     )
+    # Plug-ins for 0.3.0, after the edit that the error asks for.
+    for name in _KEPT_NAMES:
+        shutil.copytree(_KEPT / name, place / name)
+        manifest = place / name / "Cargo.toml"
+        version = ".".join(__version__.split(".")[:2])
+        manifest.write_text(re.sub(r'"0\.3(\.0)?"', f'"{version}"', manifest.read_text("utf-8")), "utf-8")
     # A file of somebody else in the folder of the core stays.
     (place / "core").mkdir()
     (place / "core" / "mine.txt").write_text("mine", "utf-8")
-    plug_ins = ("early_warning", "wrong", "forgetful", "deaf", "hostile")
+    plug_ins = ("early_warning", "wrong", "forgetful", "deaf", "hostile", *_KEPT_NAMES)
     done = _xoff("plugins", "build", *plug_ins, "--debug", cwd=place, environment=environment)
     assert done.returncode == 0, done.stderr
     assert (place / "core" / "mine.txt").read_text("utf-8") == "mine"
@@ -244,9 +257,9 @@ def test_a_plug_in_is_used_as_a_part_of_xoff(built: tuple[Path, dict[str, str]],
         assert found.returncode == 0, found.stderr
         return found.stdout
 
-    listed = json.loads(done("plugins", "list", "--json"))
-    assert [one["name"] for one in listed] == ["deaf", "early_warning", "forgetful", "hostile", "wrong"]
-    assert [part["path"] for part in listed[1]["parts"]] == [
+    listed = {one["name"]: one for one in json.loads(done("plugins", "list", "--json"))}
+    assert list(listed) == sorted(("deaf", "early_warning", "forgetful", "hostile", "wrong", *_KEPT_NAMES))
+    assert [part["path"] for part in listed["early_warning"]["parts"]] == [
         "switch.plugins.early_warning",
         "host.congestion_control.plugins.early_warning",
         "host.transport.plugins.early_warning",
@@ -280,6 +293,15 @@ def test_a_plug_in_is_used_as_a_part_of_xoff(built: tuple[Path, dict[str, str]],
         "utf-8",
     )
     done("sweep", study, "--out", tmp_path / "study")
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", _KEPT_NAMES)
+def test_a_plug_in_for_version_0_3_0_runs(built: tuple[Path, dict[str, str]], tmp_path: Path, name: str) -> None:
+    place, environment = built
+    out = str(tmp_path / "out")
+    done = _xoff("run", str(place / name / "scenario.toml"), "--out", out, cwd=tmp_path, environment=environment)
+    assert done.returncode == 0, done.stderr
 
 
 @pytest.mark.slow

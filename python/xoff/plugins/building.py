@@ -27,7 +27,6 @@ from xoff.files import locks
 from xoff.files.safe_read import read_bytes
 from xoff.version import __version__
 
-_CRATES = ("units", "engine", "models", "scenario", "python")
 REASONS = ("never_repeats", "rare_counts")
 """Tables of ``package.metadata.xoff``: reasons by part, and reasons by count, ``"PART.COUNT"``."""
 ARCHIVE = Path(__file__).with_name("crates.tar.gz")
@@ -75,22 +74,36 @@ def _package(folder: Path) -> Package:
         raise InputError(f"plugins: {formatting.shown(str(folder))} has no Cargo.toml; {remedy}") from None
     except (OSError, ValueError) as error:
         raise InputError(f"{shown}: cannot be read: {error}") from None
-    package, needs = document.get("package"), document.get("dependencies")
+    package = document.get("package")
     name, version = (package.get(key) if isinstance(package, dict) else None for key in ("name", "version"))
     if not isinstance(name, str) or not name.replace("-", "_").isidentifier():
         raise InputError(f"{shown}: package.name: a name of letters, digits, `-` and `_` is needed")
     if not isinstance(version, str):
         raise InputError(f'{shown}: package.version: a version such as "0.1.0" is needed')
-    models = needs.get("xoff-models") if isinstance(needs, dict) else None
-    wanted = models.get("version") if isinstance(models, dict) else models
-    here = ".".join(__version__.split(".")[:2])
-    if not isinstance(wanted, str) or ".".join(wanted.lstrip("^=~ ").split(".")[:2]) != here:
-        said = f'"{formatting.shown(str(wanted))}"' if wanted is not None else "nothing"
-        raise InputError(
-            f"{shown}: dependencies.xoff-models: {said} is given, and this is xoff {__version__}; "
-            f'adapt the plug-in to xoff {here}, and give "{here}"'
-        )
+    _check_versions(shown, document)
     return Package(folder, name, version, _reasons(shown, package))
+
+
+def _check_versions(shown: str, document: dict[str, Any]) -> None:
+    """Refuses a package that is for another version of xoff, or for none."""
+    here = ".".join(__version__.split(".")[:2])
+    given = {"dependencies.xoff-models": None} | {
+        f"{section}.{crate}": version.get("version") if isinstance(version, dict) else version
+        for section in ("dependencies", "dev-dependencies")
+        for crate, version in _table(document.get(section)).items()
+        if crate.startswith("xoff-")
+    }
+    for key, wanted in given.items():
+        if not isinstance(wanted, str) or ".".join(wanted.lstrip("^=~ ").split(".")[:2]) != here:
+            said = f'"{formatting.shown(str(wanted))}"' if wanted is not None else "nothing"
+            raise InputError(
+                f"{shown}: {key}: {said} is given, and this is xoff {__version__}; "
+                f'adapt the plug-in to xoff {here}, and give "{here}" for each of xoff\'s crates'
+            )
+
+
+def _table(value: Any) -> dict[str, Any]:
+    return value if isinstance(value, dict) else {}
 
 
 def _reasons(shown: str, package: Any) -> dict[str, dict[str, str]]:
@@ -123,6 +136,21 @@ def sources() -> Path:
                 Path(work).rename(to)
             Path(work).mkdir(exist_ok=True)
     return to
+
+
+def _workspace(root: Path) -> dict[str, Any]:
+    return tomllib.loads((root / "Cargo.toml").read_text("utf-8"))
+
+
+def _crates(root: Path) -> dict[str, Path]:
+    """Returns the folders of xoff's crates by name; a plug-in's core has all of them but that for browsers."""
+    folders = [root / member for member in _workspace(root)["workspace"]["members"]]
+    return {f"xoff-{folder.name}": folder for folder in folders if folder.name != "wasm"}
+
+
+def _patches(root: Path) -> dict[str, Path]:
+    """Returns the folders of the crates that a plug-in depends on by their version."""
+    return {name: folder for name, folder in _crates(root).items() if name != "xoff-python"}
 
 
 def build(folders: Sequence[Path], *, is_debug: bool = False) -> list[Package]:
@@ -169,7 +197,7 @@ def test(folder: Path) -> None:
     """Runs the tests of a plug-in's crate. Raises `InputError` if a test fails."""
     found = packages([folder])
     root = sources()
-    patch = [f"patch.crates-io.xoff-{crate}.path={json.dumps(str(root / 'crates' / crate))}" for crate in _CRATES[:-1]]
+    patch = [f"patch.crates-io.{name}.path={json.dumps(str(crate))}" for name, crate in _patches(root).items()]
     options = [option for one in patch for option in ("--config", one)]
     _cargo(["test", *options], folder.absolute() / "Cargo.toml", found, _target(root, _cache()))
 
@@ -200,12 +228,15 @@ def _target(root: Path, workspace: Path) -> Path:
 
 def _write(workspace: Path, root: Path, found: Sequence[Package]) -> None:
     """Writes the package of the core: a module of Python that adds the plug-ins."""
-    whole: dict[str, Any] = tomllib.loads((root / "Cargo.toml").read_text("utf-8"))
+    whole = _workspace(root)
     python: dict[str, Any] = tomllib.loads((root / "crates" / "python" / "Cargo.toml").read_text("utf-8"))
     pyo3 = python["dependencies"]["pyo3"]
     features = json.dumps([*pyo3["features"], "extension-module"])
     crate = json.dumps(str(root / "crates" / "python"))
-    crates, names = [f"xoff-{name}" for name in _CRATES], [one.name for one in found]
+    # As in the workspace of xoff, whose members have the level of the profile; here they are crates of others.
+    release = whole["profile"]["release"]
+    own = {name: {"opt-level": release["opt-level"]} for name in (*_crates(root), *(one.name for one in found))}
+    levels = {name: json.dumps(given["opt-level"]) for name, given in (own | release["package"]).items()}
     lines = [
         *("[package]", 'name = "xoff-core-with-plugins"', f'version = "{__version__}"'),
         *(f'edition = "{whole["workspace"]["package"]["edition"]}"', "publish = false", "", "[workspace]", ""),
@@ -214,11 +245,10 @@ def _write(workspace: Path, root: Path, found: Sequence[Package]) -> None:
         f'of_xoff = {{ package = "xoff-python", path = {crate}, default-features = false }}',
         *(f"{one.name} = {{ path = {json.dumps(str(one.folder))} }}" for one in found),
         *("", "[patch.crates-io]"),
-        *(f"xoff-{name} = {{ path = {json.dumps(str(root / 'crates' / name))} }}" for name in _CRATES[:-1]),
-        # As in the workspace of xoff: other crates only carry tables to Python.
+        *(f"{name} = {{ path = {json.dumps(str(folder))} }}" for name, folder in _patches(root).items()),
         *("", "[profile.dev]", "debug = false"),
-        *("", "[profile.release]", "codegen-units = 1", '[profile.release.package."*"]', "opt-level = 0"),
-        *(f"[profile.release.package.{name}]\nopt-level = 3" for name in (*crates, *names, "libm")),
+        *("", "[profile.release]", f"codegen-units = {release['codegen-units']}"),
+        *(f"[profile.release.package.{json.dumps(name)}]\nopt-level = {level}" for name, level in levels.items()),
         "",
     ]
     plugins = ", ".join(f"&{one.crate}::PLUGIN" for one in found)
