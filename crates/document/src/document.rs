@@ -11,7 +11,6 @@ use xoff_models::delays::Traced;
 use xoff_models::endpoint::Classify;
 use xoff_models::fault::Fault;
 use xoff_models::fault_injection::Faults;
-use xoff_models::ids::{ClassSet, MAX_CLASSES};
 use xoff_models::mechanisms::{
     self, Admission, FlowControl, Routing, Stamping, Tables, ecn, telemetry, trimming,
 };
@@ -19,7 +18,7 @@ use xoff_models::node::Acks;
 use xoff_models::overrides::{Local, Override};
 use xoff_models::plugin_parts::Given;
 use xoff_models::queueing::buffer;
-use xoff_models::queueing::port::Turns as PortTurns;
+use xoff_models::queueing::scheduler::Scheduler;
 use xoff_models::relay;
 use xoff_models::routing::FirstHop;
 use xoff_models::stack::{Override as HostOverride, Stack};
@@ -138,67 +137,6 @@ impl Framing {
     }
 }
 
-/// Turns of the classes of a port.
-#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "snake_case")]
-pub enum Turns {
-    /// A higher class always goes first.
-    #[default]
-    Strict,
-    /// Packet by packet.
-    RoundRobin,
-    /// Deficit round robin with this many bytes a round.
-    Drr(Bytes),
-    /// A scheduler for each class; entry n of the list is for class n. Strict classes go first, a higher
-    /// class before a lower class. The other classes share the rest by weight, in bytes. Default of classes
-    /// without an entry: `dwrr` with weight 1.
-    Queues(Vec<ClassScheduler>),
-}
-
-/// `switch.scheduler.queues[]`
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
-pub struct ClassScheduler {
-    /// Scheduler of the class.
-    #[serde(rename = "type")]
-    pub kind: ClassTurns,
-    /// With `dwrr`: frames of the largest size a round, 1 to 100. Default: 1.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub weight: Option<u32>,
-}
-
-/// Turns of a class.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "snake_case")]
-pub enum ClassTurns {
-    /// Before all other classes, except higher strict classes.
-    Strict,
-    /// Deficit weighted round robin: by weight, in bytes.
-    Dwrr,
-}
-
-impl Turns {
-    /// Returns the turns of classes at a port, and the classes that go before all turns. Strict priority of all
-    /// classes has no turns. `largest` is the size of the largest frame; except with `queues`, the `first`
-    /// highest of the `classes` classes go strictly first.
-    pub fn at_ports(&self, classes: u8, first: u8, largest: u32) -> (Option<PortTurns>, ClassSet) {
-        let highest = ClassSet::of(classes - first..classes);
-        match self {
-            Self::Strict => (None, highest),
-            Self::RoundRobin => (Some(PortTurns::Packets), highest),
-            Self::Drr(quantum) => (Some(PortTurns::Bytes([quantum.0 as u32; MAX_CLASSES])), highest),
-            Self::Queues(queues) => {
-                let mut quanta = [largest; MAX_CLASSES];
-                for (quantum, queue) in quanta.iter_mut().zip(queues) {
-                    *quantum = largest * queue.weight.unwrap_or(1);
-                }
-                let strict = (0..classes).zip(queues).filter(|(_, queue)| queue.kind == ClassTurns::Strict);
-                (Some(PortTurns::Bytes(quanta)), ClassSet::of(strict.map(|(class, _)| class)))
-            }
-        }
-    }
-}
-
 /// `switch`
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
@@ -216,7 +154,7 @@ pub struct Switch {
     pub classes: u8,
     /// Turns of classes. The queues of one class, such as the input queues of `voq`, share the turns of the
     /// class packet by packet.
-    pub scheduler: Turns,
+    pub scheduler: Scheduler,
     /// For a scheduler with turns: this many of the highest classes are served strictly before all other
     /// classes.
     pub strict_priority_classes: u8,
@@ -273,7 +211,7 @@ impl Default for Switch {
             queueing: Queueing::Oq,
             buffer: buffer::Params::Unlimited,
             classes: 1,
-            scheduler: Turns::Strict,
+            scheduler: Scheduler::Strict,
             strict_priority_classes: 0,
             ecn: None,
             telemetry: None,

@@ -12,9 +12,7 @@ mod read;
 mod tables;
 mod validate;
 
-pub use document::{
-    Audits, ClassTurns, Draws, HostSettings, Judgement, Probe, Scenario, Switch, Ties, Turns,
-};
+pub use document::{Audits, Draws, HostSettings, Judgement, Probe, Scenario, Switch, Ties};
 pub use error::{InputError, InputErrors};
 pub use read::{from_json, from_toml, request, schema};
 pub use tables::{Cells, Input, fill, fill_network, table_files};

@@ -10,6 +10,7 @@ use xoff_models::mechanisms::at;
 use xoff_models::node::Acks;
 use xoff_models::param_error::{Change, remove};
 use xoff_models::queueing::buffer;
+use xoff_models::queueing::scheduler::Scheduler;
 use xoff_models::routing::FirstHop;
 use xoff_models::routing::ate::Volume;
 use xoff_models::stack::{Override, Stack};
@@ -18,7 +19,7 @@ use xoff_models::transport::Protocol;
 use xoff_models::workload::MAX_START;
 use xoff_units::{Duration, Moment};
 
-use crate::document::{ClassTurns, Scenario, Turns};
+use crate::document::Scenario;
 use crate::error::InputError;
 
 /// Workloads are numbered with 16 bits.
@@ -115,55 +116,12 @@ fn switch(s: &Scenario) -> Result<(), InputError> {
 
 /// Checks turns of classes.
 fn scheduler(s: &Scenario) -> Result<(), InputError> {
-    let wrong = |path: &str, message: String| Err(InputError::new(path, message));
-    let classes = s.switch.classes;
-    let by_bytes = match &s.switch.scheduler {
-        Turns::Strict | Turns::RoundRobin => None,
-        Turns::Drr(quantum) if quantum.0 < 64 || quantum.0 > 1 << 30 => {
-            return wrong(
-                "switch.scheduler.drr",
-                format!("{quantum} is out of range; allowed are 64B to 1GiB"),
-            );
-        }
-        Turns::Drr(_) => Some("switch.scheduler.drr"),
-        Turns::Queues(_) => Some("switch.scheduler.queues"),
-    };
-    if let Some(key) = by_bytes.filter(|_| s.switch.queueing == Queueing::Iq) {
-        let why = "not allowed with switch.queueing = \"iq\", where inputs take turns by packets";
-        return wrong(key, Change::set("switch.scheduler", "round_robin").after(why));
+    let (classes, first) = (s.switch.classes, s.switch.strict_priority_classes);
+    if first >= classes {
+        return Err(InputError::new("switch.strict_priority_classes", "must be below switch.classes"));
     }
-    if s.switch.strict_priority_classes >= classes {
-        return wrong("switch.strict_priority_classes", "must be below switch.classes".into());
-    }
-    let Turns::Queues(queues) = &s.switch.scheduler else { return Ok(()) };
-    let path = "switch.scheduler.queues";
-    if s.switch.strict_priority_classes > 0 {
-        let why =
-            "mutually exclusive with switch.scheduler.queues, where strict classes have type = \"strict\"";
-        let key = "switch.strict_priority_classes";
-        return wrong(key, Change::remove(key).after(why));
-    }
-    if queues.is_empty() {
-        return wrong(path, "the list is empty; give an entry for each class".into());
-    }
-    if queues.len() > usize::from(classes) {
-        let count = queues.len();
-        return wrong(
-            path,
-            format!("{count} entries are listed; the switches have {classes} (switch.classes)"),
-        );
-    }
-    for (i, queue) in queues.iter().enumerate() {
-        let Some(weight) = queue.weight else { continue };
-        let key = format!("{path}[{i}].weight");
-        if queue.kind == ClassTurns::Strict {
-            return wrong(&key, Change::remove(&key).after("not allowed with type = \"strict\""));
-        }
-        if !(1..=100).contains(&weight) {
-            return wrong(&key, format!("{weight} is out of range; allowed are 1 to 100"));
-        }
-    }
-    Ok(())
+    let by_inputs = s.switch.queueing == Queueing::Iq;
+    s.switch.scheduler.validate(classes, first, by_inputs).map_err(|(key, why)| InputError::new(key, why))
 }
 
 /// Checks overrides of switches and ports: each override as if valid for all switches.
@@ -364,7 +322,7 @@ fn parts(s: &Scenario) -> Result<(), InputError> {
             let why = "the queues of an interface replace classes";
             return wrong("switch.classes", Change::set("switch.classes", 1).after(why));
         }
-        if matches!(s.switch.scheduler, Turns::Queues(_)) {
+        if matches!(s.switch.scheduler, Scheduler::Queues(_)) {
             let why = "the queues of an interface replace classes";
             let change = Change::set("switch.scheduler", "round_robin");
             return wrong("switch.scheduler.queues", change.after(why));

@@ -37,6 +37,6 @@ pub use summary::Summary;
 pub use table::{Column, Data, Table};
 pub use warnings::Warning;
 pub use xoff_document::{
-    Audits, Cells, HostSettings, Input, InputError, InputErrors, Judgement, Probe, Scenario, Switch, Turns,
+    Audits, Cells, HostSettings, Input, InputError, InputErrors, Judgement, Probe, Scenario, Switch,
     from_json, from_toml, request, schema, table_files,
 };

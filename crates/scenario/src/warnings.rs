@@ -4,7 +4,6 @@ use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::sync::Arc;
 
 use serde::Serialize;
-use xoff_document::Turns;
 use xoff_models::congestion_control::CongestionControl;
 use xoff_models::ids::PortId;
 use xoff_models::job::Graph;
@@ -12,6 +11,7 @@ use xoff_models::mechanism::Levels;
 use xoff_models::mechanisms::{Part, at};
 use xoff_models::network::Lines;
 use xoff_models::queueing::buffer::{self, Accounting, Buffer};
+use xoff_models::queueing::scheduler;
 use xoff_models::relay::Scheduler;
 use xoff_models::stack::Stack;
 use xoff_models::topology::{PortSpec, Topology};
@@ -41,7 +41,7 @@ impl Warning {
 pub fn warnings(runner: &Runner) -> Vec<Warning> {
     let s = runner.scenario();
     let mut list = level_warnings(runner, &ingress_ports(runner));
-    if s.host.relay.scheduler == Scheduler::PerFlow && s.switch.scheduler != Turns::Strict {
+    if s.host.relay.scheduler == Scheduler::PerFlow && s.switch.scheduler != scheduler::Scheduler::Strict {
         let why = "switch.scheduler divides ports among classes; within a class, own and relayed flows of a relay take turns by packets";
         list.push(Warning::new("host.relay.scheduler", why));
     }

@@ -4,3 +4,4 @@ pub mod buffer;
 pub mod counter;
 pub mod port;
 pub mod ring;
+pub mod scheduler;

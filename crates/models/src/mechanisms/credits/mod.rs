@@ -430,7 +430,7 @@ impl Install for Credits {
             return Err(("", why));
         }
         if matches!(context.memory, buffer::Params::Shared(_)) {
-            let why = "not allowed with a shared switch.buffer, because its dynamic thresholds can reject packets that have credits; use per_port or per_queue";
+            let why = "not allowed with a shared switch.buffer, because its dynamic thresholds can reject granted packets; use per_port or per_queue";
             return Err(("", why.into()));
         }
         if let Some(block) = params.block.filter(|b| !(1..=65_535).contains(&b.0)) {
