@@ -82,18 +82,14 @@ from __future__ import annotations
 from typing import NotRequired, TypedDict
 '''
 
-# Classes of measures of workloads; any other measure is a table of numbers.
-_OF_WORKLOADS = {
-    "flows": "Flows",
-    "fct_ps": "Times",
-    "slowdown": "Slowdowns",
-    "by_size": "NotRequired[list[SizeClass]]",
-    "collective": "NotRequired[CollectiveSummary]",
-    "job": "NotRequired[JobSummary]",
-}
-for _key, _meaning_of_key in json.loads(_core.measures()):
-    _kind = _OF_WORKLOADS.get(_key, "NotRequired[dict[str, float | None]]")
-    SUMMARY["WorkloadSummary"][1][_key] = (_kind, _meaning_of_key)
+for _key, _kind, _meaning_of_key in json.loads(_core.measures()):
+    _class = _kind.get("always") or _kind.get("sometimes")
+    if _class is None:
+        _class = _key.title().replace("_", "") + "Summary"
+        SUMMARY[_class] = (_meaning_of_key, {name: ("float | None", text) for name, text in _kind["numbers"]})
+    SUMMARY["WorkloadSummary"][1][_key] = (
+        _class if "always" in _kind else f"NotRequired[{_class}]", _meaning_of_key,
+    )  # fmt: skip
 _UNITS = {"number": "number", "bytes": "bytes", "ps": "picoseconds"}
 
 

@@ -16,8 +16,10 @@ import xoff
 import xoff.scenario
 import xoff.summary
 from small import Command
+from xoff import running
 from xoff.conformance.schema import registered
 from xoff.report import run_page
+from xoff.study import metrics
 
 _ROOT = Path(__file__).resolve().parents[2]
 _TABLES = {
@@ -92,6 +94,8 @@ def test_a_measure_has_a_key_and_a_table(scenario: dict[str, Any]) -> None:
     }
     assert result.table("largest_flows").to_pylist() == [{"bytes": 100_000}] * 2
     assert "largest" in get_type_hints(xoff.summary.WorkloadSummary)
+    resolved = running.prepare(scenario).document
+    assert "incast_largest_bytes" in metrics.metrics(result.summary).keys() & metrics.possible(resolved)
 
 
 def test_a_frame_of_a_new_kind_goes_to_the_neighbour(scenario: dict[str, Any]) -> None:

@@ -138,7 +138,7 @@ fn tables() -> PyResult<String> {
     serde_json::to_string(&list).map_err(broken)
 }
 
-/// Returns the measures of the flows of a workload, as JSON: keys of its summary with meanings.
+/// Returns the measures of the flows of a workload, as JSON: keys of its summary with types and meanings.
 #[pyfunction]
 fn measures() -> PyResult<String> {
     serde_json::to_string(&xoff_scenario::measures()).map_err(broken)

@@ -6,7 +6,7 @@ use xoff_models::job::Ended;
 use xoff_models::workload::{AllFlows, Over as Ends};
 use xoff_units::index;
 
-use super::contract::{Group, Measure, Rows, Say};
+use super::contract::{Group, KeyType, Measure, Rows, Say};
 use super::measured::Measured;
 use crate::results::news::Over;
 
@@ -14,8 +14,11 @@ use crate::results::news::Over;
 pub struct Collectives(Vec<Measured>, Vec<u32>);
 
 impl Measure for Collectives {
-    const KEYS: &'static [(&'static str, &'static str)] =
-        &[("collective", "Bandwidths and time of the collective; only for a workload with a collective.")];
+    const KEYS: &'static [(&'static str, KeyType, &'static str)] = &[(
+        "collective",
+        KeyType::Sometimes("CollectiveSummary"),
+        "Bandwidths and time of the collective; only for a workload with a collective.",
+    )];
 
     fn new(_: &[Group], plan: &AllFlows, _: &Scenario) -> Self {
         let workloads = plan.jobs.iter().map(|job| job.workload).collect();

@@ -6,7 +6,7 @@ use xoff_document::Scenario;
 use xoff_models::workload::AllFlows;
 use xoff_units::wide;
 
-use super::contract::{Group, Measure, Say};
+use super::contract::{Group, KeyType, Measure, Say};
 use crate::results::news::Over;
 use crate::results::statistics::{Fct, Flows, Slowdown, Times};
 
@@ -28,11 +28,19 @@ pub struct Completions {
 }
 
 impl Measure for Completions {
-    const KEYS: &'static [(&'static str, &'static str)] = &[
-        ("flows", "Flows, or messages of connections."),
-        ("fct_ps", "Completion times, from the start to the last byte at the receiver."),
-        ("slowdown", "Slowdowns."),
-        ("by_size", "Completion times by size; with `probe.size_classes`."),
+    const KEYS: &'static [(&'static str, KeyType, &'static str)] = &[
+        ("flows", KeyType::Always("Flows"), "Flows, or messages of connections."),
+        (
+            "fct_ps",
+            KeyType::Always("Times"),
+            "Completion times, from the start to the last byte at the receiver.",
+        ),
+        ("slowdown", KeyType::Always("Slowdowns"), "Slowdowns."),
+        (
+            "by_size",
+            KeyType::Sometimes("list[SizeClass]"),
+            "Completion times by size; with `probe.size_classes`.",
+        ),
     ];
 
     fn new(groups: &[Group], _: &AllFlows, scenario: &Scenario) -> Self {

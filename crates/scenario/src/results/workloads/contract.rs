@@ -1,5 +1,6 @@
 //! The contract of a measure.
 
+use serde::Serialize;
 use serde_json::Value;
 use xoff_document::Scenario;
 use xoff_models::job::Ended;
@@ -26,10 +27,22 @@ pub struct Group {
 /// Adds a key to the summary of a workload, with its value.
 pub type Say<'a> = dyn FnMut(&'static str, Value) + 'a;
 
+/// The type of a key's value. The Python classes of summaries follow from it, and so do the metrics of studies.
+#[derive(Clone, Copy, Debug, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum KeyType {
+    /// A type in `tools/summary_keys.py`. Every group has the key.
+    Always(&'static str),
+    /// A type in `tools/summary_keys.py`. Some groups have the key.
+    Sometimes(&'static str),
+    /// A table of these numbers, with their meanings. Some groups have the key.
+    Numbers(&'static [(&'static str, &'static str)]),
+}
+
 /// The contract of a measure.
 pub trait Measure: Sized {
-    /// Keys in the summary of a workload, with their meanings. A key may be missing for a group.
-    const KEYS: &'static [(&'static str, &'static str)];
+    /// Keys in the summary of a workload, with the types of their values and their meanings.
+    const KEYS: &'static [(&'static str, KeyType, &'static str)];
 
     /// Before the first flow.
     fn new(groups: &[Group], plan: &AllFlows, scenario: &Scenario) -> Self;

@@ -19,7 +19,7 @@ use xoff_models::nccl::Protocol;
 use xoff_models::workload::{AllFlows, Over as Ends, Together};
 use xoff_units::{index, number, wide};
 
-use super::contract::{Group, Measure, Rows, Say};
+use super::contract::{Group, KeyType, Measure, Rows, Say};
 use super::measured::{Measured, Of};
 use super::parts::Part;
 use crate::results::news::Over;
@@ -95,8 +95,11 @@ struct LabelSummary {
 pub struct Jobs(Vec<Option<Job>>);
 
 impl Measure for Jobs {
-    const KEYS: &'static [(&'static str, &'static str)] =
-        &[("job", "Time of the iterations and the breakdown of the time of ranks; only for a job.")];
+    const KEYS: &'static [(&'static str, KeyType, &'static str)] = &[(
+        "job",
+        KeyType::Sometimes("JobSummary"),
+        "Time of the iterations and the breakdown of the time of ranks; only for a job.",
+    )];
 
     fn new(_: &[Group], plan: &AllFlows, _: &Scenario) -> Self {
         let is_alone = |graph: &Graph| plan.collectives.iter().any(|c| c.workload == graph.workload);

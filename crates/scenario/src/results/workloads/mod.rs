@@ -12,7 +12,7 @@ use xoff_models::node::Node;
 use xoff_models::workload::AllFlows;
 use xoff_units::{index, number};
 
-use self::contract::{Group, Measure, Rows};
+use self::contract::{Group, KeyType, Measure, Rows};
 use super::contract::{Collect, Shared};
 use super::news::Over;
 use crate::runner::Runner;
@@ -69,8 +69,8 @@ macro_rules! registry {
             }
         }
 
-        /// Returns the keys of summaries of workloads, with their meanings.
-        pub fn keys() -> Vec<(&'static str, &'static str)> {
+        /// Returns the keys of summaries of workloads, with the types of their values and their meanings.
+        pub fn keys() -> Vec<(&'static str, KeyType, &'static str)> {
             [$(<$measure::$type as Measure>::KEYS),*].concat()
         }
     };
