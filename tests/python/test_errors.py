@@ -639,16 +639,17 @@ _WRONG: list[tuple[str, Any]] = [
 ]
 
 
-@pytest.mark.parametrize(("key", "value"), _WRONG)
-def test_words_of_rust_do_not_reach_the_user(scenario: dict[str, Any], key: str, value: Any) -> None:
+def test_words_of_rust_do_not_reach_the_user(scenario: dict[str, Any]) -> None:
     """Some of these values are valid for some keys; every refusal is free of Rust's words."""
-    message = ""
-    try:
-        xoff.check(scenario, overrides={key: value})
-    except xoff.InputError as error:
-        message = str(error)
-    words = ("u8", "u16", "u32", "u64", "f64", "struct", "map", "sequence", "null", "Params", "enum", "variant")
-    assert [word for word in words if re.search(rf"\b{word}\b", message)] == [], message
+    messages = []
+    for key, value in _WRONG:
+        try:
+            xoff.check(scenario, overrides={key: value})
+        except xoff.InputError as error:
+            messages.append(str(error))
+    assert len(messages) > len(_WRONG) / 2
+    words = "u8|u16|u32|u64|f64|struct|map|sequence|null|Params|enum|variant"
+    assert [message for message in messages if re.search(rf"\b({words})\b", message)] == []
 
 
 @pytest.mark.parametrize(

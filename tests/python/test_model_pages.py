@@ -129,8 +129,7 @@ def test_there_are_pages() -> None:
     assert len(_PAGES) > 30
 
 
-@pytest.mark.parametrize("page", _PAGES, ids=lambda page: page.stem)
-def test_headings_stand_in_order(page: Path) -> None:
+def _headings_stand_in_order(page: Path) -> None:
     text = page.read_text("utf-8")
     assert text.startswith("# ")
     found = re.findall(r"^## (.*)$", text, re.M)
@@ -146,15 +145,13 @@ def test_headings_stand_in_order(page: Path) -> None:
     assert [line for line in lines if " " in line.strip()] == []
 
 
-@pytest.mark.parametrize("page", _PAGES, ids=lambda page: page.stem)
-def test_limits_are_titled_items(page: Path) -> None:
+def _limits_are_titled_items(page: Path) -> None:
     items = [line for line in _section(page.read_text("utf-8"), "Limits").splitlines() if line[:1].strip()]
     assert items
     assert [line for line in items if not re.match(r"- \*\*[^*]+\.\*\* ", line + " ")] == []
 
 
-@pytest.mark.parametrize("page", _PAGES, ids=lambda page: page.stem)
-def test_paths_and_keys_exist(page: Path) -> None:
+def _paths_and_keys_exist(page: Path) -> None:
     text = page.read_text("utf-8")
     paths = _paths(text)
     assert paths
@@ -162,8 +159,7 @@ def test_paths_and_keys_exist(page: Path) -> None:
     assert [key for key in _keys(text) if not _exists(key)] == []
 
 
-@pytest.mark.parametrize("page", _PAGES, ids=lambda page: page.stem)
-def test_parameters_are_those_of_the_schema(page: Path) -> None:
+def _parameters_are_those_of_the_schema(page: Path) -> None:
     text = page.read_text("utf-8")
     stated = _parameters(text)
     accepted: set[str] = set()
@@ -184,8 +180,7 @@ def test_parameters_are_those_of_the_schema(page: Path) -> None:
     assert [name for name, (_, source) in stated.items() if not source] == []
 
 
-@pytest.mark.parametrize("page", _PAGES, ids=lambda page: page.stem)
-def test_tests_that_are_named_exist(page: Path) -> None:
+def _tests_that_are_named_exist(page: Path) -> None:
     named = re.findall(r"`([\w/.-]+\.(?:py|rs))::(\w+)`", _section(page.read_text("utf-8"), "Tests"))
     assert named
     absent = []
@@ -196,8 +191,7 @@ def test_tests_that_are_named_exist(page: Path) -> None:
     assert absent == []
 
 
-@pytest.mark.parametrize("page", _PAGES, ids=lambda page: page.stem)
-def test_links_between_pages_lead_somewhere(page: Path) -> None:
+def _links_between_pages_lead_somewhere(page: Path) -> None:
     links = re.findall(r"\]\(([^)#:]+\.md)(?:#[^)]*)?\)", page.read_text("utf-8"))
     assert [link for link in links if not (page.parent / link).resolve().is_file()] == []
 
@@ -244,3 +238,16 @@ def test_every_citation_resolves() -> None:
         cited = set(re.findall(r"\bdocs/models/([\w-]+)\.md", text)) - {"NAME"}
         faults += [f"{name}: docs/models/{one}.md" for one in sorted(cited) if not (_FOLDER / f"{one}.md").is_file()]
     assert faults == []
+
+
+@pytest.mark.parametrize("page", _PAGES, ids=lambda page: page.stem)
+def test_a_page_is_like_the_others_and_names_what_exists(page: Path) -> None:
+    for check in (
+        _headings_stand_in_order,
+        _limits_are_titled_items,
+        _paths_and_keys_exist,
+        _parameters_are_those_of_the_schema,
+        _tests_that_are_named_exist,
+        _links_between_pages_lead_somewhere,
+    ):
+        check(page)
