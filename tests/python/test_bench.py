@@ -287,6 +287,7 @@ def test_what_does_not_go_together(xoff_here: Command) -> None:
     assert "bench --rows: has its own cases" in done.stderr
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("small_cases")
 def test_what_rows_cost(xoff_here: Command, temporary: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("xoff.bench.rows._CASE", "first")

@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 import xoff
+from params import first_fast
 from small import Command
 
 _ROOT = Path(__file__).resolve().parents[2]
@@ -141,7 +142,7 @@ def test_there_are_twelve_questions_and_every_file_is_one_of_them() -> None:
     assert files == {re.findall(r"images/gallery-([\w-]+)\.svg", part)[0] for part in _PARTS} == _ANSWERS.keys()
 
 
-@pytest.mark.parametrize("part", _PARTS, ids=lambda part: part.splitlines()[0])
+@pytest.mark.parametrize("part", first_fast(_PARTS, 3), ids=lambda part: part.splitlines()[0])
 def test_question(part: str, tmp_path: Path, xoff_here: Command) -> None:
     (tmp_path / "examples").symlink_to(_ROOT / "examples")
     (name,) = re.findall(r"images/gallery-([\w-]+)\.svg", part)

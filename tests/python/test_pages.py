@@ -16,7 +16,7 @@ from patience import PATIENCE_SECONDS
 from small import Command
 
 _ROOT = Path(__file__).resolve().parents[2]
-_SLOW = {"which-choice-decides"}
+_SLOW = {"which-choice-decides", "size-for-serving", "try-in-python", "slow-nccl-tests"}
 """Pages with commands that take a minute."""
 
 

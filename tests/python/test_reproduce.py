@@ -20,7 +20,7 @@ from xoff.study.store import Store
 
 _RECORDED: dict[str, str] = json.loads(reproduce.documents()["sfc"].verdicts.read_text("utf-8"))
 _DOCUMENTS = list(dict.fromkeys(id.partition("/")[0] for id in _RECORDED))
-_SLOW = {"ai-fabrics", "congestion-isolation", "field", "portfc", "sfc", "sfc-proxy"}
+_SLOW = {"ai-fabrics", "congestion-isolation", "field", "portfc", "serving", "sfc", "sfc-proxy"}
 """Documents with slow quick variants. Each document has a separate test, which can be requested alone."""
 
 
@@ -81,6 +81,7 @@ def test_each_statement_fails_where_it_should(document: str, quick_runs: Path) -
                 assert _fails(claim), id
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("id", list(CHANGES))
 def test_each_statement_fails_with_settings_that_break_it(id: str, quick_runs: Path) -> None:
     request = reproduce.Request(reproduce.select([id]), quick=True, runs=quick_runs, changes=CHANGES[id])

@@ -81,14 +81,14 @@ def test_a_damaged_entry_is_refused(xoff_here: Command, tmp_path: Path, changes:
     assert says in refusal(xoff_here, write(tmp_path / "fabric", {"leaf0": tables}))
 
 
-def test_a_million_keys_are_refused_or_left_out(xoff_here: Command, tmp_path: Path) -> None:
-    many = {str(at): {"speed": "1"} for at in range(10**6)}
+def test_a_hundred_thousand_keys_are_refused_or_left_out(xoff_here: Command, tmp_path: Path) -> None:
+    many = {str(at): {"speed": "1"} for at in range(10**5)}
     directory = write(tmp_path / "fabric", {"leaf0": {"PORT": many}})
-    assert "PORT: has 1,000,000 entries; at most 16,384 are allowed" in refusal(xoff_here, directory)
-    write(directory, {"leaf0": {"DSCP_TO_TC_MAP": {"M": dict.fromkeys(map(str, range(10**6)), "1")}}})
-    assert "has 1,000,000 fields" in refusal(xoff_here, directory)
+    assert "PORT: has 100,000 entries; at most 16,384 are allowed" in refusal(xoff_here, directory)
+    write(directory, {"leaf0": {"DSCP_TO_TC_MAP": {"M": dict.fromkeys(map(str, range(10**5)), "1")}}})
+    assert "has 100,000 fields" in refusal(xoff_here, directory)
     # Entries of a table that xoff does not read.
-    write(directory, {"leaf0": switch() | {"ACL_RULE": {str(at): {} for at in range(10**6)}}})
+    write(directory, {"leaf0": switch() | {"ACL_RULE": {str(at): {} for at in range(10**5)}}})
     done = xoff_here("check", "--sonic", directory)
     assert (done.returncode, done.stderr) == (0, "")
     assert "not read: ACL_RULE" in done.stdout
@@ -115,6 +115,7 @@ def test_two_switches_of_one_name_are_refused(xoff_here: Command, tmp_path: Path
     assert "a second switch leaf0" in refusal(xoff_here, write(tmp_path / "fabric", {"a": switch(), "b": switch()}))
 
 
+@pytest.mark.slow
 def test_signs_of_a_file_reach_no_terminal(xoff_here: Command, tmp_path: Path) -> None:
     texts = json.dumps(switch(1))
     for number, found in enumerate(re.finditer(r'"([^"]+)"', texts)):

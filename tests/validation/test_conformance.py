@@ -22,7 +22,7 @@ from xoff.conformance.schema import CHOICES, keys, registered
 from xoff.conformance.strategies import STRATEGIES
 from xoff.results import counts
 
-DRAWS = 4
+DRAWS = 2
 SLOW_DRAWS = 12
 FAULTY_DRAWS = 1
 SLOW_FAULTY_DRAWS = 3

@@ -13,6 +13,7 @@ from tests.validation.fault_drawing import with_faults
 from tests.validation.test_conformance import OPTIONS
 
 import xoff
+from params import first_fast
 from xoff.conformance.drawing import draw_scenario
 from xoff.conformance.loads import RECORDED, lean, lengthen
 from xoff.conformance.runs import FORWARDED, compared
@@ -284,14 +285,14 @@ def losing(rng: Random) -> dict[str, Any]:
     } | ({"fault": faults} if rng.random() < 0.3 else {})
 
 
-@pytest.mark.parametrize("group", range(4))
+@pytest.mark.parametrize("group", first_fast(range(4), 1))
 def test_what_is_given_up_is_given_up_at_the_same_moment(group: int) -> None:
     rngs = [Random(f"given up {group} {number}") for number in range(12)]
     shares = [skipped(losing(rng), rng.choice(FORWARDED)) for rng in rngs]
     assert max(shares) > 0.5, shares
 
 
-@pytest.mark.parametrize("group", range(4))
+@pytest.mark.parametrize("group", first_fast(range(4), 2))
 def test_steps_are_skipped_as_far_as_they_are_alike(group: int) -> None:
     shares = []
     for number in range(60):
@@ -371,7 +372,7 @@ def equals_a_full_run(path: str, option: str, numbers: list[int]) -> None:
             raise
 
 
-@pytest.mark.parametrize("group", [0, *(pytest.param(group, marks=pytest.mark.slow) for group in range(1, 4))])
+@pytest.mark.parametrize("group", first_fast(range(4), 1))
 def test_nothing_is_skipped_beyond_a_fault(group: int) -> None:
     shares = [beside_faults(number) for number in range(6 * group, 6 * group + 6)]
     # Without fast-forward between faults the test would prove little.

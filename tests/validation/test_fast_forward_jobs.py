@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 from tests.validation.test_fast_forward import PFC, rails, skipped
 
+from params import first_fast
 from xoff.conformance.loads import RECORDED
 from xoff.conformance.runs import FORWARDED
 
@@ -118,7 +119,7 @@ QUIET: dict[str, tuple[float, dict[str, Any]]] = {
 }
 
 
-@pytest.mark.parametrize("name", QUIET)
+@pytest.mark.parametrize("name", first_fast(QUIET, 2))
 def test_what_comes_again_between_quiet_moments_is_fast_forwarded(name: str) -> None:
     least, scenario = QUIET[name]
     shares = [skipped(scenario, plan, BUSY_PERIODS) for plan in FORWARDED]
