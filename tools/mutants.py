@@ -41,8 +41,9 @@ AREAS = {
 OF_A_KIND = 2  # In each area.
 ENOUGH = 5  # Functions of tests that fail.
 BUDGET_SECONDS = 90  # CPU time of the tests that are run for a mutant; LAST_SECONDS more if none of them fails.
-LAST_SECONDS = 500
+LAST_SECONDS = 100
 MEMORY_BYTES = 6 << 30
+HANGS_SECONDS = 20  # A test hangs after this time and ten times the longest test of its file.
 
 _SWITCH = """//! Mutants of this copy.
 
@@ -178,7 +179,7 @@ class Mutants:
             "XOFF_MUTANTS_PLAN": str(folder / f"{name}.plan"),
             "XOFF_MUTANT": str(mutant),
         }
-        files = sorted({test.partition("::")[0] for test in tests or []})
+        files = sorted({_file(test) for test in tests or []})
         with (folder / f"{name}.txt").open("wb") as output:
             return subprocess.Popen(
                 [sys.executable, "-m", "pytest", "-p", "mutants_plugin", "-p", "no:cacheprovider", *options, *files],
@@ -239,12 +240,16 @@ class Mutants:
         """Runs tests for a mutant, and adds to the result; returns the test that hung or ended the process."""
         process = self._pytest(f"mutant-{number}", number, chosen, [])
         log = self.out / "runs" / f"mutant-{number}.log"
+        # A test may be the first to need what another test has built in the record.
+        slowest: dict[str, float] = {}
+        for test in usual.values():
+            slowest[_file(test["test"])] = max(test["seconds"], slowest.get(_file(test["test"]), 0.0))
         started: dict[str, Any] | None = None
         while process.poll() is None:
             time.sleep(0.2)
             last = (_lines(log) or [{}])[-1]
             started = last if "start" in last else None
-            if started and time.time() - started["at"] > 20 + 10 * usual[started["start"]]["seconds"]:
+            if started and time.time() - started["at"] > HANGS_SECONDS + 10 * slowest[_file(started["start"])]:
                 break
         lines = _lines(log)
         _end(process, number)
@@ -263,10 +268,11 @@ class Mutants:
             return str(test)
         return None
 
-    def rust(self) -> None:
+    def rust(self, only: list[int]) -> None:
         """Runs the tests of the crates for each mutant."""
-        found: dict[str, list[str]] = {}
-        for mutant in [{"number": 0}, *_read_json(self.out / "mutants.json")]:
+        found: dict[str, list[str]] = _read_json(self.out / "rust.json") if only else {}
+        mutants = _read_json(self.out / "mutants.json")
+        for mutant in [{"number": 0}, *(mutant for mutant in mutants if not only or mutant["number"] in only)]:
             environment = os.environ | {"XOFF_MUTANT": str(mutant["number"])}
             failed: list[str] = []
             for binary in _read_json(self.out / "binaries.json"):
@@ -341,6 +347,10 @@ def _order(tests: list[dict[str, Any]]) -> list[str]:
     return [name for _, _, name in sorted(keyed)]
 
 
+def _file(test: str) -> str:
+    return test.partition("::")[0]
+
+
 def _end(process: subprocess.Popen[bytes], number: int) -> None:
     """Ends a run of pytest, with the processes that it left."""
     mark = f"\0XOFF_MUTANT={number}\0".encode()
@@ -380,16 +390,16 @@ def main() -> None:
     parser.add_argument("--out", type=Path, default=ROOT / "out" / "mutants")
     parser.add_argument("--target", type=Path, help="cargo's folder; in the folder of --out without this option")
     parser.add_argument("--seed", type=int, default=SEED)
-    parser.add_argument("--only", type=int, nargs="*", default=[], help="numbers of mutants, for kill")
+    parser.add_argument("--only", type=int, nargs="*", default=[], help="numbers of mutants, for kill and rust")
     given = parser.parse_args()
     mutants = Mutants(given.out.resolve(), given.target, given.seed)
     for step in given.steps or ("build", "record", "kill", "rust", "report"):
-        if step == "kill":
-            mutants.kill(given.only)
+        if step in ("kill", "rust"):
+            {"kill": mutants.kill, "rust": mutants.rust}[step](given.only)
         elif step == "report":
             mutant_report.write(mutants.out)
         else:
-            {"build": mutants.build, "record": mutants.record, "rust": mutants.rust}[step]()
+            {"build": mutants.build, "record": mutants.record}[step]()
 
 
 if __name__ == "__main__":
