@@ -284,6 +284,16 @@ def test_operations_that_wait_for_one_another_are_named() -> None:
             r"operations\[[01]\]\.after: `[ab]` \(compute\) of rank 0: the operation would wait for itself",
         ),
         (
+            # An operation behind the circle is not on it.
+            [
+                row(0, "compute", "behind", "a", duration="1us"),
+                row(0, "compute", "a", "b", duration="1us"),
+                row(0, "compute", "b", "a", duration="1us"),
+            ],
+            {},
+            r"operations\[[12]\]\.after: `[ab]` \(compute\) of rank 0: the operation would wait for itself",
+        ),
+        (
             [IDLE, row(0, "send", "s", peer=1, size="1KB")],
             {},
             r"`s` \(send\) of rank 0: rank 1 has no matching recv",
@@ -301,6 +311,7 @@ def test_operations_that_wait_for_one_another_are_named() -> None:
             r"rank 1 of the group `g` takes part in only 0 collectives",
         ),
         ([row(0, "all_gather", "g", group="h", size="1KB")], {"g": [0, 1]}, r"unknown group `h`; groups are g"),
+        ([row(0, "barrier", "g", group="g")], {"g": [0, 1, 0]}, r"groups\.g: a rank is listed twice"),
         ([row(0, "compute", "a", "z", duration="1us")], {}, r"the rank has no operation `z`"),
         ([row(0, "compute", "a")], {}, r"\.duration: `a` \(compute\) of rank 0: missing"),
         ([row(0, "compute", "a", flop=1e9)], {}, r"graph\.processor"),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 from pathlib import Path
 from random import Random
 from typing import Any
@@ -150,29 +151,37 @@ def test_a_job_is_the_same_with_fast_forward_and_on_threads() -> None:
         assert {row["protocol"] for row in whole.collectives.to_pylist()} >= {"simple"}
 
 
-def test_copies_of_tokens_are_those_of_the_closed_form() -> None:
-    """Bytes on the network: k copies, c copies for c ranks, and c for c servers, of 32 experts and top 4."""
-    experts, top_k, ranks, servers = 32, 4, 8, 2
+def crossing(copies: str, experts: int, top_k: int) -> float:
+    """Of k copies of a token, c for c of eight ranks, or c for c of two servers, half leave the server."""
+    parts = {"rank": 8, "server": 2}.get(copies)
+    if parts is None:
+        return top_k / 2
+    missed = math.prod((experts - experts / parts - i) / (experts - i) for i in range(top_k))
+    return parts * (1 - missed) / 2
 
-    def reached(parts: int) -> float:
-        missed = 1.0
-        for i in range(top_k):
-            missed *= (experts - experts / parts - i) / (experts - i)
-        return parts * (1 - missed)
 
-    def carried(copies: str) -> float:
-        row = {"kind": "all_to_all", "group": "all", "size": "4MiB", "experts": experts, "top_k": top_k}
-        operations = [{**row, "rank": rank, "copies": copies} for rank in range(ranks)]
-        graph = {"operations": operations, "groups": {"all": list(range(ranks))}, "library": "nccl"}
-        document = {**scenario("1MiB", servers=servers, gpus=4, nics=4), "workload": [{"graph": graph}]}
-        messages = xoff.run(document).messages.to_pylist()
-        on_network = sum(int(row["size_bytes"]) for row in messages if row["flow"] is not None)
-        return on_network / ranks / (4 * MIB / top_k)
+def on_network(workload: dict[str, Any]) -> float:
+    """Bytes that each of eight ranks sends to experts of the other server."""
+    document = {**scenario("1MiB", servers=2, gpus=4, nics=4), "workload": [workload]}
+    messages = [row for row in xoff.run(document).messages.to_pylist() if row["flow"] is not None]
+    return sum(int(row["size_bytes"]) for row in messages if row["label"] in ("EP", "all")) / 8
 
-    # Half of the ranks, and one of two servers, are elsewhere.
-    assert carried("expert") == pytest.approx(top_k / 2, rel=0.01)
-    assert carried("rank") == pytest.approx(reached(ranks) / 2, rel=0.01)
-    assert carried("server") == pytest.approx(reached(servers) / 2, rel=0.01)
+
+@pytest.mark.parametrize("copies", ["expert", "rank", "server"])
+def test_copies_of_tokens_are_those_of_the_closed_form(copies: str) -> None:
+    row = {"kind": "all_to_all", "group": "all", "size": "4MiB", "experts": 32, "top_k": 4, "copies": copies}
+    graph = {"operations": [{**row, "rank": rank} for rank in range(8)], "groups": {"all": list(range(8))}}
+    found = on_network({"graph": {**graph, "library": "nccl"}})
+    assert found == pytest.approx(MIB * crossing(copies, 32, 4), rel=0.01)
+
+
+@pytest.mark.parametrize("copies", ["expert", "rank", "server"])
+def test_copies_of_a_training_job_are_those_of_the_closed_form(copies: str) -> None:
+    """256 tokens of 512 values of 2 bytes go to experts and back, forward and backward."""
+    model = {"layers": 1, "hidden": 512, "heads": 8, "sequence": 256, "vocabulary": 1000, "experts": 32, "top_k": 4}
+    parallel = {"data": 8, "expert": 8}
+    found = on_network({"training": {"model": model, "parallel": parallel, "collectives": {"copies": copies}}})
+    assert found == pytest.approx(4 * 256 * 512 * 2 * crossing(copies, 32, 4), rel=0.01)
 
 
 def test_jobs_are_placed_by_server_by_rail_and_beside_each_other() -> None:

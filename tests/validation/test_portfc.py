@@ -21,7 +21,7 @@ def ndc(n: int, flow_control: dict[str, Any], *workload: dict[str, Any], **more:
     }
 
 
-def flow(src: int, dst: int, *via: str, size: str = "1MB", **more: str) -> dict[str, Any]:
+def flow(src: int | str, dst: int | str, *via: str, size: str = "1MB", **more: str) -> dict[str, Any]:
     return {"src": src, "dst": dst, "size": size, "via": list(via), **more}
 
 
@@ -60,6 +60,32 @@ def test_congestion_of_a_direct_queue_pauses_b_then_passes_to_A_and_ends_at_a() 
     assert counts["relayed"] > 0
     # A frame goes to n − 1 neighbours for each pause and each resume.
     assert counts["frames"] == 2 * 3 * counts["pauses"]
+
+
+def test_a_switch_holds_packets_for_the_congested_output_of_the_next_switch() -> None:
+    """Hosts a and c send to d, which b's packets for c pass: only queues for the output toward d are paused."""
+    ends = {"a": "left", "b": "left", "c": "right", "d": "right"}
+    network = {
+        "nodes": [
+            *({"name": name, "kind": "switch"} for name in ("left", "right")),
+            *({"name": name, "kind": "host"} for name in ends),
+        ],
+        "links": [{"a": "left", "b": "right", **LINK}, *({"a": a, "b": b, **LINK} for a, b in ends.items())],
+    }
+    victim = flow("b", "c", size="100KB", start="50us")
+
+    def run(*flows: dict[str, Any]) -> xoff.Result:
+        switch = {"buffer": MEMORY, "flow_control": {"portfc": {}}}
+        return xoff.run({"network": {"explicit": network}, "switch": switch, "workload": [{"flows": list(flows)}]})
+
+    (alone,) = run(victim).flows.to_pylist()
+    result = run(flow("a", "d"), flow("c", "d"), victim)
+    # For both neighbours of `right` the output toward d is the second of two others: queue 2.
+    assert held(result) == {("left", 0, 2), ("c", 0, 2)}
+    assert result.summary["drops"] == 0
+    first = next(row for row in result.flows.to_pylist() if row["src"] == "b")
+    # Flows a and b share the link between the switches.
+    assert first["fct_ps"] <= 2.1 * alone["fct_ps"]
 
 
 def test_a_victim_toward_another_output_is_not_paused() -> None:

@@ -579,3 +579,22 @@ macro_rules! state {
     (@peaks $walk:ident $field:ident) => { for peak in $field.iter_mut() { $walk.peak(peak); } };
     (@constant $walk:ident $field:ident) => { let _ = $field; };
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn entries_of_a_map_are_visited_by_key() {
+        let digest = |mut entries: [(u32, u64); 3]| {
+            let mut walk = StateVisitor::digest(Moment::ZERO, &|_| 0);
+            walk.keyed(entries.iter_mut().map(|(key, value)| (&*key, value)), |walk, _, value| {
+                walk.value(*value);
+            });
+            walk.result()
+        };
+        let sorted = digest([(1, 10), (2, 20), (3, 30)]);
+        assert_eq!(digest([(3, 30), (1, 10), (2, 20)]), sorted);
+        assert_ne!(digest([(1, 20), (2, 10), (3, 30)]), sorted);
+    }
+}

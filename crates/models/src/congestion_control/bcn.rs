@@ -326,10 +326,13 @@ mod tests {
             b.on_feedback(&mut s, told(-1875, 7), Moment::us(k));
         }
         assert!(close(s.rate, 10e6));
+        assert_eq!(b.next_change(&s), Moment::us(1) + b.drift_interval);
         b.advance(&mut s, Moment::us(1) + Duration::ms(5_000));
         assert!(close(s.rate, 10e6 + 5_000e6));
         b.advance(&mut s, Moment::ms(20_000));
         assert!(close(s.rate, 1e10) && s.point == 7);
+        // The line rate does not drift, so no timer is set.
+        assert_eq!(b.next_change(&s), Moment::NEVER);
         b.vanish(&mut s, false);
         assert_eq!(s.point, 7);
         b.vanish(&mut s, true);

@@ -158,3 +158,12 @@ fn flags_travel_with_the_data() {
         assert_eq!(Chunks::new(&tuning, Operation::AllReduce, choice, 1 << 20).wire(15_000), wire);
     }
 }
+
+#[test]
+fn nvlink_carries_the_speed_of_a_head_once_more_than_there_are_heads() {
+    // NVLink of an H100 is 370.8 GB/s: 7 × 50 = 350, 8 × 40 = 320 and 9 × 40 = 360 fit, but 8 × 50 = 400 does not.
+    for (gpus, speed) in [(6, 50.0), (7, 40.0), (8, 40.0)] {
+        let tuning = Tuning::new(Servers::new(1, gpus, gpus, 50.0, Gpu::H100));
+        assert_eq!((tuning.graphs().nvls.channels, tuning.graphs().nvls.intra), (gpus, speed));
+    }
+}

@@ -131,3 +131,22 @@ impl Account {
         Self { spent: 0, since: simulated }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_run_pays_for_a_word_per_17_events_but_for_200_000_at_least() {
+        let missing = |events, spent| {
+            let (mut budget, mut account) = (Budget::new(), Account::default());
+            budget.expect(events);
+            // Fewer events later take nothing back.
+            budget.expect(17);
+            budget.spend(&mut account, spent, Purpose::BusyPeriods);
+            budget.missing(&account, 0, 1, Purpose::BusyPeriods)
+        };
+        assert_eq!([missing(0, 199_999), missing(0, 200_000)], [0, 1]);
+        assert_eq!([missing(17_000_000, 999_999), missing(17_000_000, 1_000_000)], [0, 1]);
+    }
+}
