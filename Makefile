@@ -52,7 +52,7 @@ test: development ## builds everything and runs every check, and every test that
 # Of the crates only the tests of the library of models, which has the mechanisms.
 test-fast: development try ## compiles a changed line and runs the tests that notice most mistakes, in three minutes on two cores
 	@$(CARGO) test --locked --quiet --package xoff-models --lib
-	@XOFF_PLUGINS=$(CURDIR)/.venv/share/xoff/try $(PYTEST) --quiet $$(grep -v '^#' tests/fast.txt)
+	@XOFF_PLUGINS=$(CURDIR)/.venv/share/xoff/try $(PYTEST) --quiet -m "not slow" $$(grep -v '^#' tests/fast.txt)
 
 test-all: development build ## runs the slow tests, which make test leaves out: skeletons of every kind, killed studies, published claims
 	@$(PYTEST) -m slow

@@ -286,7 +286,7 @@ class Mutants:
                     text=True,
                 )
                 try:
-                    output = process.communicate(timeout=120)[0]
+                    output = process.communicate(timeout=600)[0]
                 except subprocess.TimeoutExpired:
                     process.kill()
                     output = process.communicate()[0]
