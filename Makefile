@@ -60,7 +60,7 @@ test-all: development build ## runs the slow tests, which make test leaves out: 
 fuzz: development build ## for MINUTES (10): damaged files of all kinds, and mixed runs on several threads; what fails is kept in out/fuzz
 	@$(BIN)/python -W ignore -m tests.fuzz --minutes $(or $(MINUTES),10) $(if $(SEED),--seed $(SEED))
 
-mutants: development ## changes a copy of the core in 40 places, and says for each change which test fails first; about 90 minutes on two cores
+mutants: development ## changes a copy of the core in 40 places, and says for each change which test fails first; 2.2 CPU-hours
 	@$(BIN)/python tools/mutants.py $(if $(SEED),--seed $(SEED))
 
 test-rust:

@@ -16,17 +16,18 @@ def write(out: Path) -> None:
     functions: dict[str, set[int]] = defaultdict(set)
     for number, result in killed.items():
         for failure in result["failures"]:
-            functions[_function(failure["test"])].add(int(number))
+            functions[function_of(failure["test"])].add(int(number))
     costs: dict[str, float] = defaultdict(float)
     for test in tests:
-        costs[_function(test["test"])] += test["cpu"]
+        costs[function_of(test["test"])] += test["cpu"]
     (out / "table.md").write_text(_table(mutants, killed, rust), "utf-8")
     (out / "costs.txt").write_text(_costs(costs, functions), "utf-8")
     (out / "cover.txt").write_text(_cover(costs, functions), "utf-8")
     print(f"The tables are in {out}/table.md, costs.txt and cover.txt")
 
 
-def _function(test: str) -> str:
+def function_of(test: str) -> str:
+    """Returns a test without its parameters."""
     return test.partition("[")[0]
 
 

@@ -227,9 +227,9 @@ class Mutants:
                 hung = self._run(number, chosen, usual, result)
                 if hung is None:
                     break
-                function = hung.partition("[")[0]
+                function = mutant_report.function_of(hung)
                 rest = chosen[chosen.index(hung) + 1 :]
-                chosen = [test for test in rest if test.partition("[")[0] != function]
+                chosen = [test for test in rest if mutant_report.function_of(test) != function]
             if result["failures"]:
                 break
         return result
@@ -341,7 +341,7 @@ def _order(tests: list[dict[str, Any]]) -> list[str]:
     turns: dict[str, int] = {}
     keyed = []
     for test in sorted(tests, key=lambda test: (test["cpu"], test["test"])):
-        function = test["test"].partition("[")[0]
+        function = mutant_report.function_of(test["test"])
         turns[function] = turns.get(function, 0) + 1
         keyed.append((turns[function] > 6, test["cpu"], test["test"]))
     return [name for _, _, name in sorted(keyed)]

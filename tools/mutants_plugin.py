@@ -18,6 +18,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from mutant_report import function_of
 
 _PLAN = json.loads(Path(os.environ["XOFF_MUTANTS_PLAN"]).read_text("utf-8"))
 # Processes of a test append what they reach; workers of pytest have a file each.
@@ -72,7 +73,7 @@ class _Recorder:
 
     @pytest.hookimpl(wrapper=True, tryfirst=True)
     def pytest_runtest_protocol(self, item: pytest.Item) -> Generator[None, bool, bool]:
-        function = item.nodeid.partition("[")[0]
+        function = function_of(item.nodeid)
         if _PLAN["most"] and function in self._failed:
             item.add_marker(pytest.mark.skip("another case of the function failed"))
         _take()

@@ -11,6 +11,6 @@ import pytest
 def first_fast(values: Iterable[Any], count: int) -> list[Any]:
     """Returns the values as parameters; those after the first `count` are slow.
 
-    Every mutant that any value finds (``make mutants``) is also found by the first ones, or by a different test.
+    Used where no mutant (``make mutants``) was found only by the later values, so that they need not run every time.
     """
     return [pytest.param(value, marks=() if at < count else pytest.mark.slow) for at, value in enumerate(values)]

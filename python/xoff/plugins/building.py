@@ -143,7 +143,7 @@ def _workspace(root: Path) -> dict[str, Any]:
 
 
 def _crates(root: Path) -> dict[str, Path]:
-    """Returns the folders of xoff's crates by name; a plug-in's core has all of them but that for browsers."""
+    """Returns the folders of xoff's crates by name; a plug-in's core needs all except the one for browsers."""
     folders = [root / member for member in _workspace(root)["workspace"]["members"]]
     return {f"xoff-{folder.name}": folder for folder in folders if folder.name != "wasm"}
 

@@ -11,7 +11,7 @@ use crate::param_error::Change;
 /// Turns of the classes of a port.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
-// The name of its Python class since version 0.1.
+// Its public name in Python.
 #[schemars(rename = "Turns")]
 pub enum Scheduler {
     /// A higher class always goes first.
@@ -70,7 +70,7 @@ impl Scheduler {
         }
     }
 
-    /// Refuses values out of range, and combinations without a meaning; returns the path of the key and the reason.
+    /// Returns the path of a wrong key and the reason: a value out of range, or a combination that cannot work.
     ///
     /// `first`: as for [`Scheduler::at_ports`]. `by_inputs`: whether inputs choose the next packet, one packet each.
     pub fn validate(&self, classes: u8, first: u8, by_inputs: bool) -> Result<(), (String, String)> {
