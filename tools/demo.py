@@ -18,7 +18,7 @@ from xoff.commands.examples import PLACE
 from xoff.plots import STYLE, canvas, grouped_bars, write
 from xoff.results import Result, audit_line, counts
 from xoff.study.axes import VARIANT
-from xoff.study.plan import read
+from xoff.study.examination import read
 
 
 def demonstrate(out: Path) -> None:

@@ -23,7 +23,8 @@ from small import Command
 from xoff import InputError
 from xoff.study import Study
 from xoff.study.axes import Level, dimensions
-from xoff.study.plan import Combinations, read
+from xoff.study.examination import read
+from xoff.study.plan import Combinations
 from xoff.study.settings import kind, kinds, nearest
 
 _XOFF = "switch.flow_control.pfc.xoff"

@@ -35,9 +35,10 @@ from xoff.results.reading import declared
 from xoff.statistics import Comparison
 from xoff.study import dataset, python_metrics
 from xoff.study.axes import VARIANT, Column
+from xoff.study.examination import read
 from xoff.study.execution import Advance, Report, Task, Watch, cores, execute
 from xoff.study.metrics import sizes_differ, unknown
-from xoff.study.plan import Plan, Run, read
+from xoff.study.plan import Plan, Run
 from xoff.study.store import Store, write_text
 
 if TYPE_CHECKING:

@@ -22,9 +22,9 @@ from xoff.running.replacing import check_study
 from xoff.statistics import Interval
 from xoff.study import Report, Status, Study, effects
 from xoff.study.axes import VARIANT
+from xoff.study.examination import look_at, reason
 from xoff.study.figures import words
 from xoff.study.plan import Impossible, Plan, begin
-from xoff.study.starting import reason
 
 # Maximum number of mistakes printed.
 _ROWS = 30
@@ -103,7 +103,7 @@ def check(file: Path, functions: Functions, *, as_json: bool) -> int:
     """Checks each point of a study without running it; returns the exit code: 1 if some points are impossible."""
     plan = begin(file, functions=functions)
     with display.PlanBar() as planning:
-        looked_at = plan.look_at(_LOOKED_AT, planning.report)
+        looked_at = look_at(plan, _LOOKED_AT, planning.report)
     whole = len(looked_at) == len(plan.points)
     found: dict[str, list[str]] = {}
     reports: list[dict[str, Any]] = []

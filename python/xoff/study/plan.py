@@ -27,7 +27,7 @@ from xoff.functions import workloads as functions_of_workloads
 from xoff.results.reading import declared
 from xoff.running.document import parse_json, parse_toml, read_text
 from xoff.study import design as designs
-from xoff.study import frames, metrics, python_metrics, starting
+from xoff.study import frames, metrics, python_metrics
 from xoff.study.axes import MAX_COMBINATIONS, Column, Factor, Level, check_path, columns, dimensions, factors, unset
 from xoff.study.design import Design
 from xoff.study.identity import engine, run_key, table_digest
@@ -312,39 +312,12 @@ class Plan:
         if known is not None:
             return known
         self.points = (*self.points, point)
-        self._find([point], self.seeds, None)
+        self.find_runs([point], self.seeds, None)
         return point
 
-    def enumerate(self, progress: Callable[[int, int], None] | None = None) -> None:
-        """Finds the key of each run, and the combinations that are impossible.
-
-        progress: called with the number of examined combinations and the number of all.
-
-        Raises `InputError` if no combination is possible, or no run can have a metric of the study.
-        """
-        self._find(self.points, self.seeds, progress)
-        self._judge()
-
-    def look_at(self, count: int, progress: Callable[[int, int], None] | None = None) -> list[Point]:
-        """Does the same as `enumerate` for at most `count` points, with one seed; returns the examined points."""
-        if len(self.points) <= count or not isinstance(self.points, Combinations):
-            self.enumerate(progress)
-            return list(self.points)
-        sample = self.points.sample(count)
-        self._find(sample, self.seeds[:1], progress)
-        self._judge()
-        return sample
-
-    def _judge(self) -> None:
-        """Raises `InputError` if no run is possible, no run can have the metrics, or the design lacks points."""
-        self.check_metrics()
-        if self.impossible and not self.runs:
-            one = self.impossible[0]
-            raise InputError(starting.reason(self, one.point, one.message))
-        if self.impossible and self.design is not None:
-            self._check_blocks(self.design)
-
-    def _find(self, points: Sequence[Point], seeds: Sequence[int], progress: Callable[[int, int], None] | None) -> None:
+    def find_runs(
+        self, points: Sequence[Point], seeds: Sequence[int], progress: Callable[[int, int], None] | None
+    ) -> None:
         """Finds the keys of the runs of these points and seeds, and the impossible combinations."""
         total = len(points) * len(seeds)
         for number, (point, seed) in enumerate((point, seed) for point in points for seed in seeds):
@@ -380,17 +353,6 @@ class Plan:
         measured = {one.name for one in self.measured}
         return [name for name in self.metrics if name not in measured]
 
-    def _check_blocks(self, design: Design) -> None:
-        """Raises `InputError` if too few points of a design are possible for an effect, before it is run."""
-        lost = {one.point.index for one in self.impossible}
-        if len(design.blocks(lambda point: point not in lost)) < design.least:
-            one = self.impossible[0]
-            raise InputError(
-                f"design: {len(lost):,} of {len(self.points):,} points are impossible, and "
-                f"{design.method} needs all points; choose levels that combine.  "
-                f"{self.coordinates(one.point)}: {one.message}"
-            )
-
     def inputs(self) -> dict[str, pa.Table]:
         """Returns the tables that the examined combinations read, by the path from the directory of a run."""
         return {input_file(self._digest(table)): table for table in self._tables.values()}
@@ -410,26 +372,14 @@ class Plan:
         return self._tables[known]
 
 
-def read(
-    source: str | Path | Mapping[str, Any],
-    progress: Callable[[int, int], None] | None = None,
-    keep: Sequence[str] = (),
-    functions: Functions | None = None,
-) -> Plan:
-    """Returns the plan of a study, from its file or as a dictionary; `progress` as for `Plan.enumerate`.
+def begin(source: str | Path | Mapping[str, Any], keep: Sequence[str] = (), functions: Functions | None = None) -> Plan:
+    """Returns the plan of a study, from its file or as a dictionary, without examining its combinations.
 
     keep: tables of each run that are kept in addition to those of the study's ``keep``.
     functions: the permission to call Python functions; none if None.
 
     Raises `InputError` with the key.
     """
-    plan = begin(source, keep, functions)
-    plan.enumerate(progress)
-    return plan
-
-
-def begin(source: str | Path | Mapping[str, Any], keep: Sequence[str] = (), functions: Functions | None = None) -> Plan:
-    """Returns the plan of a study without examining its combinations; arguments as for `read`."""
     document, directory, name, found = _opened(source)
     if keep:
         document = {**document, "keep": [*_texts(document.get("keep", _KEPT), "keep"), *keep]}

@@ -32,13 +32,13 @@ from xoff.functions import TIMEOUT_SECONDS, Functions
 from xoff.statistics import Interval
 from xoff.study import Advance, Report, Study, python_metrics
 from xoff.study.axes import Factor, Level
+from xoff.study.examination import check_start
 from xoff.study.execution import Task, Watch, execute
 from xoff.study.figures import point_words
 from xoff.study.metrics import metrics as metrics_of
 from xoff.study.objective import Objective, read
 from xoff.study.plan import Point, point_of, read_factors
 from xoff.study.settings import value_of
-from xoff.study.starting import check_start
 from xoff.study.store import write_text
 from xoff.study.tune_conclusion import Conclusion, conclude, shown
 from xoff.study.tune_figure import DOCUMENT, draw

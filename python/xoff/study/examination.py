@@ -1,22 +1,76 @@
-"""Whether the runs of a study can start, and the reason if none can: a mistake of the base, or of one setting."""
+"""Examines the combinations of a study: which are possible, whether their runs can start, and the reason if none can.
+
+The reason is a mistake of the base scenario, or of one setting.
+"""
 
 from __future__ import annotations
 
 import json
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import Any
 
 from xoff import running
 from xoff._core import InputError
-from xoff.functions import FunctionError
-
-if TYPE_CHECKING:
-    from xoff.study.plan import Plan, Point
+from xoff.functions import FunctionError, Functions
+from xoff.study.plan import Combinations, Plan, Point, begin
 
 _SHOWN = 100
 """Number of characters of a value in a message."""
+
+
+def read(
+    source: str | Path | Mapping[str, Any],
+    progress: Callable[[int, int], None] | None = None,
+    keep: Sequence[str] = (),
+    functions: Functions | None = None,
+) -> Plan:
+    """Returns the examined plan of a study; `progress` as for `examine`, the other arguments as for `begin`."""
+    plan = begin(source, keep, functions)
+    examine(plan, progress)
+    return plan
+
+
+def examine(plan: Plan, progress: Callable[[int, int], None] | None = None) -> None:
+    """Finds the key of each run, and the combinations that are impossible.
+
+    progress: called with the number of examined combinations and the number of all.
+
+    Raises `InputError` if no combination is possible, or no run can have a metric of the study.
+    """
+    plan.find_runs(plan.points, plan.seeds, progress)
+    _check(plan)
+
+
+def look_at(plan: Plan, count: int, progress: Callable[[int, int], None] | None = None) -> list[Point]:
+    """Does the same as `examine` for at most `count` points, with one seed; returns the examined points."""
+    if len(plan.points) <= count or not isinstance(plan.points, Combinations):
+        examine(plan, progress)
+        return list(plan.points)
+    sample = plan.points.sample(count)
+    plan.find_runs(sample, plan.seeds[:1], progress)
+    _check(plan)
+    return sample
+
+
+def _check(plan: Plan) -> None:
+    """Raises `InputError` if no run is possible, no run can have the metrics, or the design lacks points."""
+    plan.check_metrics()
+    if not plan.impossible:
+        return
+    one = plan.impossible[0]
+    if not plan.runs:
+        raise InputError(reason(plan, one.point, one.message))
+    design, lost = plan.design, {found.point.index for found in plan.impossible}
+    # Too few points for an effect are found before the design is run.
+    if design is not None and len(design.blocks(lambda point: point not in lost)) < design.least:
+        raise InputError(
+            f"design: {len(lost):,} of {len(plan.points):,} points are impossible, and "
+            f"{design.method} needs all points; choose levels that combine.  "
+            f"{plan.coordinates(one.point)}: {one.message}"
+        )
 
 
 def check_start(plan: Plan, points: Sequence[Point]) -> None:
