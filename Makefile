@@ -50,7 +50,7 @@ test: development ## builds everything and runs every check, and every test that
 	@$(PYTEST) -m "not slow"
 
 # Of the crates only the tests of the library of models, which has the mechanisms.
-test-fast: development try ## compiles a changed line and runs the tests that notice most mistakes, in three minutes on two cores
+test-fast: development try ## compiles a changed line and runs the tests that notice most mistakes (tests/fast.txt)
 	@$(CARGO) test --locked --quiet --package xoff-models --lib
 	@XOFF_PLUGINS=$(CURDIR)/.venv/share/xoff/try $(PYTEST) --quiet -m "not slow" $$(grep -v '^#' tests/fast.txt)
 
