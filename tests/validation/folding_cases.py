@@ -124,6 +124,69 @@ def draw(rng: Random) -> Document:
     }
 
 
+def _fabric(rng: Random) -> tuple[Document, int, int]:
+    """Returns a network of two or three tiers, or of planes, its servers, and the GPUs of a server."""
+    kind = rng.choice(["rail", "rail", "leaf_spine", "clos", "fat_tree"])
+    planes = {"planes": 2} if rng.random() < 0.25 else {}
+    if kind == "rail":
+        gpus, segments = rng.choice([2, 4]), rng.choice([1, 2, 2, 3])
+        servers = rng.choice([2, 4]) if segments < 3 else 2
+        switches = servers * rng.choice([1, 1, 2]) if rng.random() < 0.8 else rng.choice([1, 3])
+        aggregation = {"switches": switches, "segments": segments, "link": _link(rng)}
+        shape = {"servers": servers, "gpus_per_server": gpus, "rail": _link(rng), "aggregation": aggregation}
+        return {"rail": shape}, servers * segments, gpus
+    gpus = rng.choice([1, 2, 4])
+    if kind == "leaf_spine":
+        shape = {"leaves": 4, "spines": rng.choice([1, 2, 4]), "hosts_per_leaf": gpus, "fabric_link": _link(rng)}
+        return {"leaf_spine": {**shape, "link": _link(rng)}, **planes}, 4, gpus
+    if kind == "fat_tree":
+        return {"fat_tree": {"k": 4, "link": _link(rng)}}, 8, 2
+    pods = rng.choice([2, 4])
+    shape = {"pods": pods, "access_per_pod": 2, "aggregation_per_pod": rng.choice([1, 2])}
+    shape |= {"cores": rng.choice([1, 2, 4]), "hosts_per_access": gpus, "link": _link(rng)}
+    return {"three_tier_clos": shape, **planes}, pods * 2, gpus
+
+
+def _job(rng: Random, servers: int, gpus: int) -> Document:
+    """Returns a training job or a collective over servers, by the textbook or by NCCL."""
+    library = rng.choice(["textbook", "nccl"]) if gpus > 1 else "textbook"
+    if rng.random() < 0.4:
+        operation = rng.choice(["all_reduce", "all_gather", "reduce_scatter", "all_to_all"])
+        size = f"{servers * gpus * rng.choice([4, 16]) * 1000}B"
+        return {"collective": {"operation": operation, "size": size, "library": library}}
+    pipeline = rng.choice([stages for stages in (1, 2, 3, 4) if servers % stages == 0])
+    model = {"preset": "gpt_13b", "layers": pipeline * 2, "hidden": 1280, "sequence": 64}
+    data = servers // pipeline
+    parallel = {"tensor": gpus, "pipeline": pipeline, "data": data, "sequence": gpus > 1 and rng.random() < 0.5}
+    training = {"library": library, "model": model, "parallel": parallel, "micro_batch": 1}
+    return {"training": {**training, "global_batch": 2 * data, "compute": {"peak": 312e12}}}
+
+
+def fabric(rng: Random) -> Document:
+    """Draws a scenario with relative ties and shared draws on a fabric of several tiers or planes."""
+    network, servers, gpus = _fabric(rng)
+    settings = _hosts_and_switches(rng)
+    if rng.random() < 0.6:
+        workloads = [_job(rng, servers, gpus)]
+        if gpus > 1:
+            network["servers"] = {"gpu": "h100", "gpus": gpus}
+    else:
+        if "rail" in network:
+            network["rail"]["scale_up"] = {"rate": "2400Gbps", "delay": "25ns"}
+        workloads = [_workload(rng, servers * gpus, gpus) for _ in range(rng.choice([1, 2]))]
+    settings["switch"] |= _classes(rng, workloads)
+    return {
+        "ties": "relative",
+        "draws": "shared",
+        "network": network,
+        "framing": {"payload": rng.choice(["1000B", "4096B"])},
+        "workload": workloads,
+        "probe": {"flows": rng.random() < 0.6},
+        "seed": rng.randrange(1000),
+        **settings,
+    }
+
+
 def crowded(rng: Random, *, drops: bool = False) -> Document:
     """Draws a scenario in which all hosts of a part of a star send to one host of another part.
 

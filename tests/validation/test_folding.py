@@ -266,14 +266,17 @@ def packets_by_link(document: Document) -> list[Any]:
 
 @pytest.mark.parametrize("seed", range(4))
 def test_the_order_of_ties_moves_no_draw(seed: int) -> None:
-    """With `ties` alone each flow takes the path that it takes without; shared draws send equal flows alike."""
+    """`ties` alone moves no flow to another path; with shared draws, equal hosts use different spines."""
     document = {**SHIFT, "seed": seed}
     assert packets_by_link({**document, "ties": "relative"}) == packets_by_link(document)
     folding = compare({**document, "ties": "relative"})
     assert (folding["times"], folding["draws"]) == (1, None)
     assert 'hashes flows from host0 to host8 onto 8 ports; with draws = "shared"' in folding["obstacle"]
     shared = compare({**document, "ties": "relative", "draws": "shared"})
-    assert (shared["times"], shared["draws"]) == (8, "shared")
+    assert (shared["times"], shared["rotations"], shared["draws"]) == (64, [[1, 8], [8, 8]], "shared")
+    # Each of the eight flows of a leaf has a spine of its own.
+    by_link = packets_by_link({**document, "ties": "relative", "draws": "shared"})
+    assert {row["data_packets"] for row in by_link if row["node"].startswith("spine")} == {100}
 
 
 DRAWN: dict[str, Document] = {

@@ -34,6 +34,8 @@ pub struct Drop {
     pub class: u8,
     /// Flow.
     pub flow: u32,
+    /// Destination.
+    pub dst: u32,
     /// Packet.
     pub seq: u32,
     /// Wire bytes.

@@ -426,7 +426,7 @@ pub fn build(
         shortest(topology, plan.paths.clone(), &settings.first_hop, settings.seed, |node| ends[node]);
     if let Some(Symmetric { group, is_folded, is_alike }) = &settings.symmetric {
         if *is_alike {
-            choose_alike(&mut routes, settings.seed, |node| group.representative(node));
+            choose_alike(&mut routes, settings.seed, |node| group.representative(node), group);
         }
         if *is_folded {
             plan.fold(group);

@@ -320,7 +320,7 @@ impl Node {
         self.counts.dropped += 1;
         self.counts.dropped_bytes += u64::from(packet.bytes());
         let from = self.core.routing.wiring.ports[index(self.core.id)][port];
-        let (flow, seq, bytes) = (packet.flow(), packet.seq(), packet.bytes());
+        let (flow, dst, seq, bytes) = (packet.flow(), packet.dst(), packet.seq(), packet.bytes());
         let (in_port, class, by) = (packet.in_port(), packet.class(), Some(FAULT.name));
         self.records.drops.push(Drop {
             at: cx.now(),
@@ -329,6 +329,7 @@ impl Node {
             in_port,
             class,
             flow,
+            dst,
             seq,
             bytes,
             by,

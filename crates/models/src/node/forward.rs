@@ -31,13 +31,14 @@ impl Node {
         }
         packet.set_in_port(in_port);
         if !packet.is_data() {
-            self.send_on(self.routes.port(&packet), packet, cx);
+            let out = self.out(&mut packet);
+            self.send_on(out, packet, cx);
             return;
         }
         let out = if self.mechanisms.want(Watches::ROUTE) {
             self.route(&mut packet, cx)
         } else {
-            self.routes.port(&packet)
+            self.out(&mut packet)
         };
         if self.has_fault && self.refuses(out, &packet, cx) {
             return;
@@ -103,6 +104,13 @@ impl Node {
         }
     }
 
+    /// Returns the port toward the destination of a frame, which a folded run may rename.
+    #[inline(always)]
+    fn out(&self, frame: &mut Packet) -> PortId {
+        let port = self.routes.port(frame);
+        self.ties.as_ref().map_or(port, |ties| ties.leave(port, frame))
+    }
+
     /// Counts the bytes of an admitted packet at its input; true if the count crosses the level.
     #[inline]
     fn enter(&mut self, group: usize, bytes: u16) -> bool {
@@ -122,7 +130,7 @@ impl Node {
                 port = m.route(packet, choices, core, fx).or(port);
             });
         }
-        let port = port.unwrap_or_else(|| self.routes.port(packet));
+        let port = port.unwrap_or_else(|| self.out(packet));
         self.apply(cx);
         port
     }
@@ -275,7 +283,8 @@ impl Node {
         self.counts.dropped_bytes += u64::from(packet.bytes());
         self.core.ports[port].queues[queue].dropped += 1;
         let at = cx.now();
-        let (flow, seq, bytes, in_port) = (packet.flow(), packet.seq(), packet.bytes(), packet.in_port());
+        let (flow, dst, seq) = (packet.flow(), packet.dst(), packet.seq());
+        let (bytes, in_port) = (packet.bytes(), packet.in_port());
         if let Some(slot) = packet.side() {
             cx.sides().give_back(slot);
         }
@@ -286,6 +295,7 @@ impl Node {
             in_port,
             class: packet.class(),
             flow,
+            dst,
             seq,
             bytes,
             by,

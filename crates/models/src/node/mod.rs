@@ -296,7 +296,7 @@ impl Node {
     pub fn taking_turns(self, symmetric: Option<&Symmetric>, ports: &[PortSpec]) -> Self {
         let Some(symmetric) = symmetric else { return self };
         let peers = ports.iter().map(|port| (port.peer, port.peer_port));
-        let ties = Ties::new(symmetric, peers).map(Box::new);
+        let ties = Ties::new(symmetric, self.core.id, peers).map(Box::new);
         let has_turns = symmetric.group.is_fixed(self.core.id);
         let copies = || number(symmetric.group.elements_at(self.core.id).len());
         let limits = (symmetric.is_folded && has_turns).then(|| Box::new(Limits::new(copies())));

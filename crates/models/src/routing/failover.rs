@@ -19,6 +19,12 @@ use crate::topology::Topology;
 const NOWHERE: (u32, u32) = (u32::MAX, 1);
 
 impl Routes {
+    /// Returns the routes with other choices. Faults tell equal nodes apart, so no node chooses as its images do.
+    fn with(&self, entries: Vec<(u32, u32)>, choices: Vec<PortId>) -> Self {
+        let (destinations, paths) = (self.destinations.clone(), self.paths.clone());
+        Self { entries, choices, destinations, paths, alike: None, ..*self }
+    }
+
     /// Returns the routes without avoided ports, wherever another port is left.
     #[must_use]
     pub fn without(&self, is_avoided: impl Fn(PortId) -> bool) -> Self {
@@ -35,7 +41,7 @@ impl Routes {
             (first, number(list.len()))
         };
         let entries = self.entries.iter().map(entry).collect();
-        Self { entries, choices, destinations: self.destinations.clone(), paths: self.paths.clone(), ..*self }
+        self.with(entries, choices)
     }
 
     /// Returns the routes with those of `other` for unreachable destinations.
@@ -52,7 +58,7 @@ impl Routes {
             }
         };
         let entries = self.entries.iter().zip(&other.entries).map(entry).collect();
-        Self { entries, choices, destinations: self.destinations.clone(), paths: self.paths.clone(), ..*self }
+        self.with(entries, choices)
     }
 }
 

@@ -15,6 +15,7 @@ use serde::{Deserialize, Serialize};
 use xoff_engine::random::mix;
 use xoff_units::{Duration, Serializer, index, number};
 
+use crate::frames::Kind;
 use crate::packet::Packet;
 use crate::streams::Keys;
 use crate::topology::{PortSpec, Topology, Wiring};
@@ -135,6 +136,26 @@ pub struct Routes {
     /// True for a node with one port, which has no table.
     has_one_port: bool,
     salt: u64,
+    alike: Option<Arc<Alike>>,
+}
+
+/// Images of ports under the renamings of a symmetric network.
+pub trait Images: std::fmt::Debug + Send + Sync {
+    /// Returns the image of a node's port under the renaming that leads to a flow from the first flow of its orbit.
+    fn image(&self, node: u32, port: PortId, flow: u32) -> PortId;
+    /// True if renamings that leave a node in place map this list of its ports onto itself.
+    fn is_closed(&self, node: u32, ports: &[PortId]) -> bool;
+}
+
+/// How flows of equal hosts choose among several ports of a switch in place: if the first flow of an orbit takes a port, the
+/// other flows take the images of this port. The flows therefore spread evenly over equal switches, and a folded run, which
+/// simulates one of these switches, sees the same packets.
+#[derive(Debug)]
+struct Alike {
+    node: u32,
+    images: Arc<dyn Images>,
+    /// For each group of destinations, true if renamings map the choices onto themselves.
+    is_closed: Vec<bool>,
 }
 
 impl Routes {
@@ -168,14 +189,19 @@ impl Routes {
         if self.has_one_port {
             return PortId(0);
         }
-        let (start, count) = self.entries[index(self.destinations.group[index(dst)])];
+        let group = index(self.destinations.group[index(dst)]);
+        let (start, count) = self.entries[group];
         match count {
             // Where nothing leads there, by the first port, for it to be lost.
             1 => self.choices.get(index(start)).copied().unwrap_or_default(),
             0 => self.destinations.port[index(dst)],
             n => {
                 let hash = mix(u64::from(self.paths.keys.of(flow)) ^ self.salt) >> 32;
-                self.choices[index(start) + ((hash * u64::from(n)) >> 32) as usize]
+                let port = self.choices[index(start) + ((hash * u64::from(n)) >> 32) as usize];
+                match &self.alike {
+                    Some(alike) if alike.is_closed[group] => alike.images.image(alike.node, port, flow),
+                    _ => port,
+                }
             }
         }
     }
@@ -210,6 +236,23 @@ impl Map {
     /// Makes the map of a run's start.
     pub fn new(routes: Vec<Arc<Routes>>, wiring: Wiring) -> Self {
         Self { epoch: 0, routes, wiring: Arc::new(wiring) }
+    }
+
+    /// Returns the port by which a flow enters a node on its way from `src` to a destination, by routes or by a pinned
+    /// path; `None` for a node that the flow does not pass.
+    pub fn entry(&self, src: u32, (flow, dst, path): (u32, u32, u16), node: u32) -> Option<PortId> {
+        let mut packet = Packet::new(Kind::Data, flow, 0, dst, 0, 0);
+        packet.set_path(path);
+        let mut at = src;
+        for nodes in 0..=MAX_SWITCHES {
+            let port = self.routes[index(at)].port_after(&packet, nodes);
+            let link = self.wiring.ports[index(at)].get(port.index())?;
+            if link.peer == node {
+                return Some(link.peer_port);
+            }
+            at = link.peer;
+        }
+        None
     }
 
     /// Makes the map after a change.
@@ -280,11 +323,24 @@ pub fn longest_round_trip(
     longest
 }
 
-/// Lets nodes choose among paths as other nodes choose: `of` returns the node with the same choices.
-pub fn choose_alike(routes: &mut [Arc<Routes>], seed: u64, of: impl Fn(u32) -> u32) {
+/// Lets equal nodes choose alike among paths: `of` returns the node with the same choices.
+pub fn choose_alike(
+    routes: &mut [Arc<Routes>],
+    seed: u64,
+    of: impl Fn(u32) -> u32,
+    images: &Arc<impl Images + 'static>,
+) {
     for (node, routes) in (0..).zip(routes) {
         if let Some(routes) = Arc::get_mut(routes) {
             routes.salt = salt(seed, of(node));
+            let is_closed = |(start, count): &(u32, u32)| {
+                let choices = routes.choices.get(index(*start)..index(*start) + index(*count)).unwrap_or(&[]);
+                choices.len() > 1 && images.is_closed(node, choices)
+            };
+            let is_closed: Vec<bool> = routes.entries.iter().map(is_closed).collect();
+            if is_closed.contains(&true) {
+                routes.alike = Some(Arc::new(Alike { node, images: images.clone(), is_closed }));
+            }
         }
     }
 }

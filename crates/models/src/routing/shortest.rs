@@ -68,7 +68,7 @@ pub fn shortest_by(
         let has_one_port = table.is_none();
         let (entries, choices) = table.map(|table| (table.entries, table.choices)).unwrap_or_default();
         let (destinations, paths, salt) = (destinations.clone(), paths.clone(), salt(seed, number(node)));
-        Arc::new(Routes { destinations, paths, entries, choices, has_one_port, salt })
+        Arc::new(Routes { destinations, paths, entries, choices, has_one_port, salt, alike: None })
     });
     routes.collect()
 }

@@ -4,8 +4,9 @@
 //! another path than its images, and a packet with its own draw of RED is marked while its image is not. Such a run is not
 //! folded, because a folded run would hide these differences. `draws = "shared"` removes the draws instead.
 
-use xoff_models::routing::shortest::shortest;
-use xoff_models::routing::{MAX_SWITCHES, Paths};
+use std::sync::Arc;
+
+use xoff_models::routing::{MAX_SWITCHES, Paths, Routes};
 use xoff_models::symmetry::Symmetry;
 use xoff_models::topology::PortSpec;
 use xoff_units::index;
@@ -14,7 +15,7 @@ use super::network::Reason;
 use crate::runner::Runner;
 
 /// Returns the first draw of a run by which equal nodes may differ; `None` for a run that draws nothing.
-pub(super) fn tells_apart(runner: &Runner, group: &Symmetry) -> Option<Reason> {
+pub(super) fn tells_apart(runner: &Runner, routes: &[Arc<Routes>], group: &Symmetry) -> Option<Reason> {
     let settings = &runner.settings;
     let mut parts = settings.locals.list().iter().flat_map(|local| local.mechanisms.parts());
     let drawn = if settings.jitter > 0.0 {
@@ -22,17 +23,14 @@ pub(super) fn tells_apart(runner: &Runner, group: &Symmetry) -> Option<Reason> {
     } else if let Some(part) = parts.find(|part| part.properties().draws) {
         Some(format!("the mechanism `{}` draws for every packet", part.name()))
     } else {
-        hashed(runner, group)
+        hashed(runner, routes, group)
     };
     drawn.map(|what| format!("{what}; with draws = \"shared\" equal servers share each draw"))
 }
 
 /// Returns the first flow with a choice of paths, of the flows of representatives.
-fn hashed(runner: &Runner, group: &Symmetry) -> Option<Reason> {
-    let Runner { topology, ports, plan, settings, .. } = runner;
-    let ends = plan.ends(topology.nodes.len());
-    let routes =
-        shortest(topology, plan.paths.clone(), &settings.first_hop, settings.seed, |node| ends[node]);
+fn hashed(runner: &Runner, routes: &[Arc<Routes>], group: &Symmetry) -> Option<Reason> {
+    let Runner { topology, ports, plan, .. } = runner;
     let unpinned =
         plan.listed().filter(|(src, flow)| group.is_representative(*src) && flow.path < Paths::FIRST);
     for (src, flow) in unpinned {

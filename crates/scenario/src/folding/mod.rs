@@ -8,6 +8,7 @@
 
 mod chance;
 mod network;
+mod routes;
 mod run;
 mod search;
 #[cfg(test)]

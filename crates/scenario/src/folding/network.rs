@@ -1,12 +1,11 @@
 //! Decides whether the network stays the same under a rotation of hosts.
 
-use std::collections::VecDeque;
+use std::collections::BTreeMap;
 
 use xoff_models::ids::PortId;
 use xoff_models::network::Settings;
-use xoff_models::symmetry::{Rotation, STAY, Symmetry};
+use xoff_models::symmetry::Rotation;
 use xoff_models::topology::{PortSpec, Topology};
-use xoff_models::workload::AllFlows;
 use xoff_units::{index, number};
 
 /// The reason that the search found no group, or no larger group: the first difference between a node, link or flow and the
@@ -21,6 +20,15 @@ pub(super) struct Wires {
 
 const UNKNOWN: u32 = u32::MAX;
 
+/// What a rotation does with switches that no moved node reaches, such as aggregation switches above the rails.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Beyond {
+    /// Equal switches turn in blocks of the size of the rotation, so that equal servers use equal switches.
+    Turns,
+    /// The switches stay, and all servers share them.
+    Stays,
+}
+
 impl Wires {
     /// Returns the images of all nodes, or the first difference. A moved node keeps the numbers of its ports. A fixed
     /// node has a port to the image of each neighbour.
@@ -29,43 +37,89 @@ impl Wires {
         ports: &[Vec<PortSpec>],
         hosts: &[u32],
         rotation: Rotation,
+        beyond: Beyond,
     ) -> Result<Self, Reason> {
-        let mut nodes = vec![UNKNOWN; topology.nodes.len()];
+        let mut wires = Self { nodes: vec![UNKNOWN; topology.nodes.len()] };
         for (place, host) in (0..).zip(hosts) {
-            nodes[index(*host)] = hosts[index(rotation.of(place))];
+            wires.nodes[index(*host)] = hosts[index(rotation.of(place))];
         }
         let name = |node: u32| topology.nodes[index(node)].name.as_str();
+        let differ = |(node, image): (u32, u32), what| differ(name(node), name(image), what);
         let mut open: Vec<u32> = hosts.to_vec();
+        while !open.is_empty() {
+            wires.follow(ports, &mut open).map_err(|(ends, what)| differ(ends, what))?;
+            if beyond == Beyond::Turns {
+                open = wires.turn(topology, ports, rotation.size);
+            }
+        }
+        for (node, image) in (0..).zip(&mut wires.nodes) {
+            if *image == UNKNOWN {
+                *image = node;
+            }
+        }
+        match wires.misplaced(topology, ports) {
+            Some((node, what)) => Err(differ((node, wires.nodes[index(node)]), what)),
+            None => Ok(wires),
+        }
+    }
+
+    /// Follows the links of moved nodes: the neighbour at each port moves to the neighbour of the image at the same port.
+    fn follow(
+        &mut self,
+        ports: &[Vec<PortSpec>],
+        open: &mut Vec<u32>,
+    ) -> Result<(), ((u32, u32), &'static str)> {
         while let Some(node) = open.pop() {
-            let image = nodes[index(node)];
+            let image = self.nodes[index(node)];
             if image == node {
                 continue;
             }
             let (own, other) = (&ports[index(node)], &ports[index(image)]);
             if own.len() != other.len() {
-                return Err(differ(name(node), name(image), "the number of links"));
+                return Err(((node, image), "the number of links"));
             }
             for (a, b) in own.iter().zip(other) {
-                let known = &mut nodes[index(a.peer)];
+                let known = &mut self.nodes[index(a.peer)];
                 if *known == UNKNOWN {
                     *known = b.peer;
                     open.push(a.peer);
                 } else if *known != b.peer {
-                    return Err(differ(name(node), name(image), "the neighbours"));
+                    return Err(((node, image), "the neighbours"));
                 }
             }
         }
-        // Nodes that no moved node reaches stay.
-        for (node, image) in (0..).zip(&mut nodes) {
-            if *image == UNKNOWN {
-                *image = node;
+        Ok(())
+    }
+
+    /// Turns switches that no moved node reaches, in blocks of `size`: switches with links to the same switches in place.
+    /// Returns the turned switches.
+    fn turn(&mut self, topology: &Topology, ports: &[Vec<PortSpec>], size: u32) -> Vec<u32> {
+        let mut turned = Vec::new();
+        for alike in self.alike(topology, ports).values() {
+            if !number(alike.len()).is_multiple_of(size) {
+                continue;
+            }
+            for block in alike.chunks(index(size)) {
+                for (at, node) in block.iter().enumerate() {
+                    self.nodes[index(*node)] = block[(at + 1) % block.len()];
+                }
+            }
+            turned.extend(alike);
+        }
+        turned
+    }
+
+    /// Returns the switches without an image, by neighbours: those with links to switches in place only.
+    fn alike(&self, topology: &Topology, ports: &[Vec<PortSpec>]) -> BTreeMap<Vec<u32>, Vec<u32>> {
+        let mut alike: BTreeMap<Vec<u32>, Vec<u32>> = BTreeMap::new();
+        for node in (0..number(ports.len())).filter(|node| self.nodes[index(*node)] == UNKNOWN) {
+            let peers: Vec<u32> = ports[index(node)].iter().map(|port| port.peer).collect();
+            let are_fixed = peers.iter().all(|peer| self.nodes[index(*peer)] == *peer);
+            if topology.nodes[index(node)].forwards && !peers.is_empty() && are_fixed {
+                alike.entry(peers).or_default().push(node);
             }
         }
-        let wires = Self { nodes };
-        match wires.misplaced(topology, ports) {
-            Some((node, what)) => Err(differ(name(node), name(wires.nodes[index(node)]), what)),
-            None => Ok(wires),
-        }
+        alike
     }
 
     /// Returns the image of a port.
@@ -131,75 +185,6 @@ impl Wires {
         }
         Ok(())
     }
-}
-
-/// Refuses a pinned path that leaves a fixed switch by a port that several servers share, or by the port to another server.
-pub(super) fn returns_pinned(
-    ports: &[Vec<PortSpec>],
-    plan: &AllFlows,
-    group: &Symmetry,
-) -> Result<(), Reason> {
-    for (src, flow) in plan.pinned().filter(|(src, _)| group.is_representative(*src)) {
-        for (first, last, path) in [(src, flow.dst, flow.path), (flow.dst, src, flow.path + 1)] {
-            let mut node = first;
-            for port in plan.paths.ports(path) {
-                let here = group.at(node, group.element(last));
-                if group.is_fixed(node) && group.element_of_port(node, *port) != Some(here) {
-                    return Err("a pinned path (via) takes a port that several servers share".into());
-                }
-                node = ports[index(node)][*port].peer;
-            }
-        }
-    }
-    Ok(())
-}
-
-/// Refuses a network in which a fixed switch sends packets for one server by a port that several servers share, or by the port
-/// to another server.
-pub(super) fn returns(topology: &Topology, ports: &[Vec<PortSpec>], group: &Symmetry) -> Result<(), Reason> {
-    let forwards = |node: u32| topology.nodes[index(node)].forwards;
-    let nodes = || 0..number(ports.len());
-    let fixed: Vec<u32> =
-        nodes().filter(|node| group.is_fixed(*node) && group.is_representative(*node)).collect();
-    for end in nodes().filter(|node| topology.nodes[index(*node)].is_host) {
-        let here: Vec<u32> =
-            fixed.iter().copied().filter(|node| group.at(*node, group.element(end)) == STAY).collect();
-        if here.is_empty() {
-            continue;
-        }
-        // The number of links from each node to the destination, over nodes that forward.
-        let mut links = vec![UNKNOWN; ports.len()];
-        links[index(end)] = 0;
-        let mut queue = VecDeque::from([end]);
-        while let Some(at) = queue.pop_front() {
-            for port in &ports[index(at)] {
-                if links[index(port.peer)] == UNKNOWN {
-                    links[index(port.peer)] = links[index(at)] + 1;
-                    if forwards(port.peer) {
-                        queue.push_back(port.peer);
-                    }
-                }
-            }
-        }
-        for node in here {
-            let is_nearer = |(_, port): &(PortId, &PortSpec)| links[index(port.peer)] < links[index(node)];
-            let strays = |(at, _): &(PortId, &PortSpec)| group.element_of_port(node, *at) != Some(STAY);
-            let name = |node: u32| &topology.nodes[index(node)].name;
-            let nearer: Vec<_> = PortId::each(&ports[index(node)]).filter(is_nearer).collect();
-            if let Some((_, port)) = nearer.iter().find(|port| strays(port)) {
-                let [node, peer, end] = [node, port.peer, end].map(name);
-                return Err(format!("{node} sends packets for {end} by {peer}, which several servers share"));
-            }
-            // A flow chooses among ports by their order.
-            let keeps_order = |element: &u32| {
-                nearer.iter().map(|(at, _)| group.image_port(*element, node, *at)).is_sorted()
-            };
-            if nearer.len() > 1 && !group.elements_at(node).iter().all(keeps_order) {
-                return Err(format!("the ports of {} are in another order for some hosts", name(node)));
-            }
-        }
-    }
-    Ok(())
 }
 
 /// Returns the reason that two nodes differ.

@@ -10,7 +10,7 @@ use xoff_models::symmetry::ties::Symmetric;
 
 use super::chance;
 use super::network::Reason;
-use super::search::find;
+use super::search::{Found, find};
 use crate::observer::{Observer, Progress};
 use crate::results::unfold::Unfold;
 use crate::runner::Runner;
@@ -62,11 +62,12 @@ fn prepare(runner: &mut Runner, known: Option<Reason>) -> Option<Folding> {
         return None;
     }
     let draws = runner.scenario.draws;
-    let group = match find(runner) {
-        Ok(group) => group,
+    let Found { group, routes } = match find(runner) {
+        Ok(found) => found,
         Err(why) => return Some(Folding { times: 1, rotations: Vec::new(), draws, obstacle: Some(why) }),
     };
-    let drawn = if draws == Some(Draws::Shared) { None } else { chance::tells_apart(runner, &group) };
+    let drawn =
+        if draws == Some(Draws::Shared) { None } else { chance::tells_apart(runner, &routes, &group) };
     let is_alike = drawn.is_none();
     if is_alike {
         runner.plan.share_keys(&group);

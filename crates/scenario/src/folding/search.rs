@@ -2,11 +2,13 @@
 
 use std::sync::Arc;
 
+use xoff_models::routing::Routes;
 use xoff_models::symmetry::{Rotation, Symmetry, Turn};
 use xoff_models::topology::NodeSpec;
 use xoff_units::number;
 
-use super::network::{self, Reason, Wires};
+use super::network::{Beyond, Reason, Wires};
+use super::routes;
 use super::traffic::{self, Renamed, pinned};
 use crate::runner::Runner;
 
@@ -36,12 +38,23 @@ impl Nearest {
 /// A rotation with the images of nodes and flows.
 type Known = (Rotation, Wires, Renamed);
 
+/// A group of rotations under which nothing changes, with the routes of the run.
+#[derive(Debug)]
+pub struct Found {
+    pub group: Arc<Symmetry>,
+    pub routes: Vec<Arc<Routes>>,
+}
+
 /// Finds the largest group of rotations under which nothing changes, or returns the first difference.
-pub fn find(runner: &Runner) -> Result<Arc<Symmetry>, Reason> {
+pub fn find(runner: &Runner) -> Result<Found, Reason> {
     let Runner { topology, ports, plan, settings, .. } = runner;
     traffic::refuse(settings, plan)?;
     let mut nearest = Nearest { stage: (Stage::Neighbours, 0), reason: "no two hosts are alike".into() };
     let known = rotations(runner, &mut nearest);
+    if known.is_empty() {
+        return Err(nearest.reason);
+    }
+    let routes = routes::routes(runner);
     for chain in Rotation::chains(known.iter().map(|one| one.0).collect()) {
         let of = |rotation: &Rotation| known.iter().find(|one| one.0 == *rotation);
         let turns: Vec<Turn<'_>> = chain
@@ -52,13 +65,12 @@ pub fn find(runner: &Runner) -> Result<Arc<Symmetry>, Reason> {
         let flows = (&plan.sources.first[..], pinned(plan));
         let found = Symmetry::new(chain.clone(), &turns, (topology, ports), flows, &plan.jobs);
         let found = found.and_then(|group| {
-            network::returns(topology, ports, &group)?;
-            network::returns_pinned(ports, plan, &group)?;
+            routes::check(runner, &routes, &group)?;
             traffic::keeps_servers(plan, &group)?;
             Ok(group)
         });
         match found {
-            Ok(group) => return Ok(Arc::new(group)),
+            Ok(group) => return Ok(Found { group: Arc::new(group), routes }),
             Err(why) => nearest.note(Stage::Group, chain.iter().map(|one| one.size).product(), why),
         }
     }
@@ -76,10 +88,14 @@ fn rotations(runner: &Runner, nearest: &mut Nearest) -> Vec<Known> {
         if known.iter().any(|one| rotation.is_power_of(one.0)) {
             continue;
         }
-        let found = Wires::of(topology, ports, &hosts, rotation).map_err(|why| (Stage::Neighbours, why));
-        let found = found.and_then(|wires| {
-            traffic::maps_servers(plan, &wires).map_err(|why| (Stage::Neighbours, why))?;
+        let wires = |beyond| {
+            let wires = Wires::of(topology, ports, &hosts, rotation, beyond)
+                .map_err(|why| (Stage::Neighbours, why))?;
             wires.check(topology, ports, settings).map_err(|why| (Stage::Settings, why))?;
+            Ok(wires)
+        };
+        let found = wires(Beyond::Turns).or_else(|_| wires(Beyond::Stays)).and_then(|wires| {
+            traffic::maps_servers(plan, &wires).map_err(|why| (Stage::Neighbours, why))?;
             let renamed = Renamed::of(topology, ports, plan, &wires).map_err(|why| (Stage::Traffic, why))?;
             Ok((rotation, wires, renamed))
         });

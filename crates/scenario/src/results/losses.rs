@@ -38,7 +38,8 @@ impl Collect for Losses {
 
     fn take(&mut self, cp: &mut Checkpoint<'_, Node>, shared: &mut Shared) {
         let unfold = shared.unfold.clone();
-        let image = |view: &View, rows: &[Drop]| unfold.drops(view, rows);
+        let (map, sources) = (cp.node(0).core.routing.clone(), &shared.plan.sources);
+        let image = |view: &View, rows: &[Drop]| unfold.drops(view, rows, &map, sources);
         let mut drops = unfold.take(cp, |node| std::mem::take(&mut node.records.drops), Some(&image));
         // Rows between two checkpoints are in node order.
         drops.sort_by_key(|drop| drop.at);

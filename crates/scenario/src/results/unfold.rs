@@ -12,7 +12,7 @@ use xoff_models::job::Ended;
 use xoff_models::message::Delivered;
 use xoff_models::node::Node;
 use xoff_models::record::{Drop, Pause};
-use xoff_models::routing::Paths;
+use xoff_models::routing::{Map, Paths, Sources};
 use xoff_models::symmetry::{Symmetry, View};
 use xoff_models::topology::Topology;
 use xoff_units::{Moment, number, wide};
@@ -174,17 +174,16 @@ impl Unfold {
     }
 
     /// Returns the drops at a node, from those of the simulated node.
-    pub fn drops(&self, view: &View, rows: &[Drop]) -> Vec<Drop> {
+    pub fn drops(&self, view: &View, rows: &[Drop], map: &Map, sources: &Sources) -> Vec<Drop> {
         let image = |group: &Symmetry, element: u32, row: &Drop| {
             let flow = group.image_of_flow(element, row.flow);
-            Drop {
-                node: view.node,
-                flow,
-                port: group.image_port(element, view.node, row.port),
-                // A fixed switch notes the port of the simulated server in the place of the port of the source.
-                in_port: group.image_port(group.element_of_flow(flow), view.node, row.in_port),
-                ..*row
-            }
+            let dst = group.image(element, row.dst);
+            let port = group.image_port(element, view.node, row.port);
+            // A fixed switch notes the port of a simulated neighbour.
+            let path = group.pinned(flow);
+            let in_port =
+                if view.is_fixed { map.entry(sources.of(flow), (flow, dst, path), view.node) } else { None };
+            Drop { node: view.node, flow, dst, port, in_port: in_port.unwrap_or(row.in_port), ..*row }
         };
         // Frames of one moment and turn come in the order of their ports.
         self.rows(view, rows, |row| (row.at, PortId(0)), |row| row.in_port, &image)
