@@ -161,10 +161,27 @@ def test_servers_with_nvlink_are_folded(operation: str, size: str) -> None:
     assert folding == {"times": 4, "rotations": [[8, 4]], "draws": None, "obstacle": None}
 
 
+NCCL_JOB: Document = {
+    "training": {
+        "model": {"preset": "llama3_70b", "layers": 2, "sequence": 256},
+        "parallel": {"tensor": 8, "sequence": True, "pipeline": 2, "data": 2},
+        "micro_batch": 1,
+        "global_batch": 8,
+        "compute": {"peak": 989e12},
+    }
+}
+
+
+def test_gpus_of_a_server_are_folded() -> None:
+    """A GPU of a tensor group stands for all: its slices over NVLink come back to it, as those of the GPU before."""
+    document = {"ties": "relative", "network": NCCL_RAILS, "workload": [NCCL_JOB], "framing": {"payload": "9000B"}}
+    assert compare(document) == {"times": 16, "rotations": [[1, 8], [8, 2]], "draws": None, "obstacle": None}
+
+
 def test_servers_of_a_tree_are_not_alike() -> None:
     collective = {"operation": "all_reduce", "size": "64KB", "library": "nccl", "algorithm": "tree"}
     folding = compare({"ties": "relative", "network": NCCL_RAILS, "workload": [{"collective": collective}]})
-    assert folding["obstacle"] == "ranks 0 and 8 of a job differ: the work of operation `all_reduce`"
+    assert folding["obstacle"] == "ranks 0 and 1 of a job differ: the work of operation `all_reduce`"
 
 
 def test_a_pause_inside_a_leaf_is_folded() -> None:

@@ -77,6 +77,8 @@ struct Arrivals {
     pipe: u32,
     /// The job and the rank of the GPU.
     of: (u32, u32),
+    /// In a folded run the element that gives slices their names here.
+    element: u32,
     log: Arc<MessageLog>,
     /// Slices that enter the GPU.
     entering: u32,
@@ -148,10 +150,17 @@ impl NvLink {
         number(self.departures.len()) - 1
     }
 
-    /// Adds a queue of slices to a GPU of this node, which has this rank of a job; returns its number.
-    pub fn entering(&mut self, gpu: u32, direction: Direction, of: (u32, u32), log: Arc<MessageLog>) -> u32 {
+    /// Adds a queue of slices to a GPU of this node, which has this rank of a job; returns its number. In a folded run an
+    /// element gives slices their names here.
+    pub fn entering(
+        &mut self,
+        gpu: u32,
+        direction: Direction,
+        (of, element): ((u32, u32), u32),
+        log: Arc<MessageLog>,
+    ) -> u32 {
         let pipe = gpu * PIPES + direction as u32;
-        self.arrivals.push(Arrivals { pipe, of, log, entering: 0 });
+        self.arrivals.push(Arrivals { pipe, of, element, log, entering: 0 });
         number(self.arrivals.len()) - 1
     }
 
@@ -218,11 +227,11 @@ impl NvLink {
         effects.push(Effect::Alarm(token::SLICE, pipe.free, queue));
     }
 
-    /// Takes a slice that is whole at its GPU, with the job and the rank of the GPU.
-    pub(super) fn take(&mut self, queue: u32) -> Option<((u32, u32), Message)> {
+    /// Takes a slice that is whole at its GPU, with the job and the rank of the GPU, and the element that names the slice.
+    pub(super) fn take(&mut self, queue: u32) -> Option<((u32, u32), u32, Message)> {
         let arrivals = &mut self.arrivals[index(queue)];
         arrivals.entering -= 1;
         let message = arrivals.log.with(Few::pop_front)?.1;
-        Some((arrivals.of, message))
+        Some((arrivals.of, arrivals.element, message))
     }
 }

@@ -4,6 +4,7 @@ use super::Endpoint;
 use crate::effects::Effects;
 use crate::message::{Delivered, Post};
 use crate::serving::SERVING;
+use crate::symmetry::STAY;
 
 impl Endpoint {
     /// Sends a slice over NVLink.
@@ -29,7 +30,13 @@ impl Endpoint {
 
     /// A slice is whole here: for a rank here, or on the way to the NIC of a rank here.
     pub fn on_slice(&mut self, queue: u32, effects: &mut Effects) {
-        let Some((of, message)) = self.nvlink.as_mut().and_then(|nvlink| nvlink.take(queue)) else { return };
+        let Some((of, element, mut message)) = self.nvlink.as_mut().and_then(|nvlink| nvlink.take(queue))
+        else {
+            return;
+        };
+        if let Some(group) = self.folded.as_ref().filter(|_| element != STAY) {
+            message.post = group.image_of_post(element, &message.post);
+        }
         if of.0 & SERVING != 0 {
             if let Some(serving) = &mut self.serving {
                 serving.deliver(&message.post, message.posted, effects);

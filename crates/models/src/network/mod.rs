@@ -442,7 +442,7 @@ pub fn build(
     let mut waiting = std::mem::take(&mut plan.waiting).into_iter();
     let folded = settings.symmetric.as_ref().filter(|of| of.is_folded).map(|of| &of.group);
     let mut connections = plan.take_connections(folded.map(|group| &**group));
-    let mut nvlinks = NvLinks::new(&plan.nvlink, &builder.ports);
+    let mut nvlinks = NvLinks::new(&plan.nvlink, &builder.ports, folded.map(|group| &**group));
     let mut servings = Servings::new(&plan, &builder.ports, &nvlinks.next);
     let round_trip = lines.longest_round_trip();
     let mut configs = Configs { known: Vec::new(), lines };

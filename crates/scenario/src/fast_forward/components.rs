@@ -238,7 +238,7 @@ impl Components {
             return;
         }
         let is_first = self.sent.is_empty();
-        let parts = if shared.stall.is_some() { Vec::new() } else { self.find(cp) };
+        let parts = if shared.stall.is_some() { Vec::new() } else { self.find(shared, cp) };
         self.searched_at = events;
         if is_first {
             return;
@@ -271,8 +271,8 @@ impl Components {
         whole.set_shortest(PACKETS, cp);
     }
 
-    /// Returns the sets of nodes that sent to each other since the last search, without certain components.
-    fn find(&mut self, cp: &Checkpoint<'_, Node>) -> Vec<Vec<u32>> {
+    /// Returns the sets of simulated nodes that sent to each other since the last search, without certain components.
+    fn find(&mut self, shared: &Shared, cp: &Checkpoint<'_, Node>) -> Vec<Vec<u32>> {
         let wiring = &cp.node(0).core.routing.wiring;
         let mut is_kept = vec![false; index(cp.nodes())];
         for node in self
@@ -304,7 +304,8 @@ impl Components {
         }
         self.sent = sent;
         let mut parts: BTreeMap<u32, Vec<u32>> = BTreeMap::new();
-        for id in (0..cp.nodes()).filter(|id| !is_kept[index(*id)]) {
+        let is_simulated = |id: u32| shared.folded.as_ref().is_none_or(|group| group.is_representative(id));
+        for id in (0..cp.nodes()).filter(|id| !is_kept[index(*id)] && is_simulated(*id)) {
             parts.entry(sets.root(id)).or_default().push(id);
         }
         parts.retain(|_, nodes| nodes.iter().any(|id| is_active[index(*id)]));

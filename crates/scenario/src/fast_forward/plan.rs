@@ -75,12 +75,10 @@ impl Search {
         let Some(endpoint) = self.reference.node.and_then(|node| cp.node(node).endpoint.as_ref()) else {
             return;
         };
-        let left = endpoint
-            .programs
-            .collectives()
-            .map(|(_, progress)| progress.run.end - progress.posted)
-            .max()
-            .unwrap_or(0);
+        // A loop of a library sends on all of its channels.
+        let is_loop = endpoint.packets_in_loop() > 0;
+        let left = endpoint.programs.collectives().map(|(_, progress)| progress.run.end - progress.posted);
+        let left = if is_loop { left.sum() } else { left.max().unwrap_or(0) };
         let message = |flow: UnderWay| Some((flow.message?.0, (flow.alike + 1).saturating_sub(flow.sent)));
         let Some((packets, rest)) =
             endpoint.under_way().filter_map(message).max().filter(|message| message.0 > 0)

@@ -66,7 +66,6 @@ pub fn find(runner: &Runner) -> Result<Found, Reason> {
         let found = Symmetry::new(chain.clone(), &turns, (topology, ports), flows, &plan.jobs);
         let found = found.and_then(|group| {
             routes::check(runner, &routes, &group)?;
-            traffic::keeps_servers(plan, &group)?;
             Ok(group)
         });
         match found {

@@ -9,7 +9,7 @@ use xoff_models::job::symmetry::Renaming;
 use xoff_models::job::{Program, Rank};
 use xoff_models::network::Settings;
 use xoff_models::routing::{FirstHop, Paths};
-use xoff_models::symmetry::{RanksByHost, Symmetry};
+use xoff_models::symmetry::RanksByHost;
 use xoff_models::topology::{PortSpec, Topology};
 use xoff_models::workload::{AllFlows, Queue};
 use xoff_units::{index, number};
@@ -82,36 +82,17 @@ fn nvlink(plan: &AllFlows, wires: &Wires) -> bool {
     [leave, enter].into_iter().all(|of| queues(of, &image) == queues(of, &|node| node))
 }
 
-/// Refuses a rotation that maps a GPU of a job with a library onto another GPU of a server, or GPUs of a server onto GPUs
-/// of two servers.
+/// Refuses a rotation that maps GPUs of a server onto GPUs of two servers.
 pub(super) fn maps_servers(plan: &AllFlows, wires: &Wires) -> Result<(), Reason> {
     for job in &plan.jobs {
         let Some(library) = &job.library else { continue };
-        let places: BTreeMap<u32, (u32, u32)> =
-            job.ranks.iter().map(|rank| rank.node).zip(library.gpus.iter().copied()).collect();
-        let mut servers = BTreeMap::new();
-        for (node, (server, gpu)) in &places {
-            let image = places.get(&wires.nodes[index(*node)]).copied();
-            let is_mapped = image.is_some_and(|image| {
-                image.1 == *gpu && *servers.entry(*server).or_insert(image.0) == image.0
-            });
-            if !is_mapped {
+        let servers = library.gpus.iter().map(|gpu| gpu.0);
+        let places: BTreeMap<u32, u32> = job.ranks.iter().map(|rank| rank.node).zip(servers).collect();
+        let mut images = BTreeMap::new();
+        for (node, server) in &places {
+            let image = places.get(&wires.nodes[index(*node)]);
+            if image.is_none_or(|image| images.entry(*server).or_insert(image) != &image) {
                 return Err("the servers of a job are not mapped onto one another".into());
-            }
-        }
-    }
-    Ok(())
-}
-
-/// Refuses a group that tears servers of a job with a library apart: messages within a server are not renamed.
-pub(super) fn keeps_servers(plan: &AllFlows, group: &Symmetry) -> Result<(), Reason> {
-    for job in &plan.jobs {
-        let Some(library) = &job.library else { continue };
-        let mut elements = BTreeMap::new();
-        for (rank, (server, _)) in job.ranks.iter().zip(&library.gpus) {
-            let element = group.element(rank.node);
-            if *elements.entry(*server).or_insert(element) != element {
-                return Err("GPUs of a server stand for different renamings".into());
             }
         }
     }
