@@ -45,7 +45,7 @@ def run(
     tables: Mapping[str, Any],
     threads: int,
     progress: Callable[[str], object] | None = None,
-    sink: Callable[[str, ArrowStream], None] | None = None,
+    sink: Callable[[str | None, ArrowStream | None], None] | None = None,
     poll: Callable[[], None] | None = None,
     window_ps: int | None = None,
     partitions: int | None = None,

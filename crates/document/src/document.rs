@@ -311,6 +311,10 @@ pub struct Probe {
     pub size_classes: Vec<Bytes>,
     /// Writes a row for each flow to the table `flows`.
     pub flows: bool,
+    /// Writes a row for each message of a job over NVLink to the table `messages`. Most messages of a large job stay
+    /// inside servers, so these rows can be 98 % of the table.
+    #[serde(skip_serializing_if = "is_default")]
+    pub slices: bool,
     /// Writes a row for each token of serving to the table `tokens`.
     #[serde(skip_serializing_if = "is_default")]
     pub tokens: bool,
@@ -335,6 +339,7 @@ impl Default for Probe {
             replay: false,
             size_classes: Vec::new(),
             flows: true,
+            slices: false,
             tokens: false,
         }
     }

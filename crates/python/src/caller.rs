@@ -30,7 +30,7 @@ const STACK: usize = 8 << 20;
 pub struct Caller {
     /// With how far a run is, as JSON. A true answer ends the run early.
     pub progress: Option<Py<PyAny>>,
-    /// With the name and rows of a table.
+    /// With the name and rows of a table; with `None` twice if the run begins again and all rows so far are void.
     pub sink: Option<Py<PyAny>>,
     /// True if nobody reads the rows of flows and jobs.
     pub is_without_rows: bool,
@@ -42,6 +42,7 @@ pub struct Caller {
 enum Said {
     Progress(Progress),
     Rows(Table),
+    Again,
 }
 
 /// The end of the channel at the work.
@@ -77,6 +78,10 @@ impl Observer for Remote {
     fn rows(&mut self, table: Table) {
         // Without a caller, the next report ends the run.
         let _ = self.say(Said::Rows(table));
+    }
+
+    fn begin_again(&mut self) {
+        let _ = self.say(Said::Again);
     }
 }
 
@@ -157,6 +162,9 @@ impl Caller {
             }
             (Said::Rows(table), _, Some(call)) => {
                 call.call1(py, (table.name, stream(&table)?))?;
+            }
+            (Said::Again, _, Some(call)) => {
+                call.call1(py, (py.None(), py.None()))?;
             }
             _ => {}
         }

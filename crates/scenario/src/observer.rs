@@ -40,6 +40,8 @@ pub trait Observer {
     }
     /// Takes complete rows.
     fn rows(&mut self, table: Table);
+    /// The run begins again: all rows so far are void.
+    fn begin_again(&mut self) {}
 }
 
 /// Ignores all reports.

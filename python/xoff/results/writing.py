@@ -83,6 +83,13 @@ class DirectoryWriter:
                     self._writer(name, reader.schema, batch.nbytes).write_batch(batch)
             self._writer(name, reader.schema, 0)
 
+    def begin_again(self) -> None:
+        """Removes all rows, because the run begins again."""
+        names = [*self._writers]
+        self._close()
+        for name in names:
+            (self._place() / f"{name}.parquet").unlink(missing_ok=True)
+
     def _writer(self, name: str, schema: pa.Schema, size: int) -> Any:
         """Returns the writer of a table; `size`, the bytes of the table's first rows, decides on compression."""
         import pyarrow.parquet

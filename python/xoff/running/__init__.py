@@ -182,7 +182,7 @@ def run_prepared(
             progress(Progress(**json.loads(text)))
         return stops is not None and stops()
 
-    def simulate(sink: Callable[[str, Any], None] | None, *, rows: bool = True) -> _core.Output:
+    def simulate(sink: Callable[[str | None, Any], None] | None, *, rows: bool = True) -> _core.Output:
         with functions_of_controls.serving(prepared.controls, poll) as python:
             return _core.run(
                 prepared.resolved,
@@ -208,8 +208,10 @@ def run_prepared(
         def kept(name: str) -> bool:
             return (keep is None or name in keep) and prepared.records(name)
 
-        def append(name: str, rows: Any) -> None:
-            if kept(name):
+        def append(name: str | None, rows: Any) -> None:
+            if name is None:
+                writer.begin_again()
+            elif kept(name):
                 writer.append(name, rows)
 
         output = simulate(append)

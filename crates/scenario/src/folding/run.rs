@@ -1,7 +1,5 @@
 //! A folded run, or the reason to simulate all nodes.
 
-use std::ops::ControlFlow;
-
 use xoff_document::{Draws, InputError, Scenario, Ties};
 use xoff_engine::Plan as EnginePlan;
 use xoff_models::delays::Traced;
@@ -11,12 +9,11 @@ use xoff_models::symmetry::ties::Symmetric;
 use super::chance;
 use super::network::Reason;
 use super::search::{Found, find};
-use crate::observer::{Observer, Progress};
+use crate::observer::Observer;
 use crate::results::unfold::Unfold;
 use crate::runner::Runner;
 use crate::simulation::{Look, Outcome, Simulated, simulate};
 use crate::summary::Folding;
-use crate::table::Table;
 
 /// The end of an attempt to fold a run.
 pub enum Folded {
@@ -48,6 +45,7 @@ pub fn run(
             Ok(Folded::Done(outcome))
         }
         Err(obstacle) => {
+            observer.begin_again();
             let mut runner = Runner::filled(again.0, again.1)?;
             let report = prepare(&mut runner, Some(obstacle));
             Ok(Folded::Obstacle(Box::new(runner), report))
@@ -108,7 +106,7 @@ fn attempt(
 ) -> Result<Result<Box<Outcome>, Reason>, InputError> {
     let unfold = Unfold::of(&runner);
     let times = unfold.times();
-    match simulate(runner, engine, unfold, &mut Patient(observer), look)? {
+    match simulate(runner, engine, unfold, observer, look)? {
         Simulated::Invalid(at) => Ok(Err(format!(
             "before {at} a switch between servers paused a neighbour, or came to a threshold of its \
              shared buffer; the run began again with all nodes"
@@ -120,26 +118,5 @@ fn attempt(
             outcome.summary.performance.repeat(u64::from(times));
             Ok(Ok(outcome))
         }
-    }
-}
-
-/// Hands on no rows before the end, because a run with an obstacle has none.
-struct Patient<'a>(&'a mut dyn Observer);
-
-impl Observer for Patient<'_> {
-    fn progress(&mut self, progress: Progress) -> ControlFlow<()> {
-        self.0.progress(progress)
-    }
-
-    fn takes_rows(&self) -> bool {
-        false
-    }
-
-    fn wants_rows(&self) -> bool {
-        self.0.wants_rows()
-    }
-
-    fn rows(&mut self, table: Table) {
-        self.0.rows(table);
     }
 }

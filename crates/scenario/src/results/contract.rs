@@ -107,6 +107,8 @@ pub struct Shared {
 pub struct Keeps {
     /// Flows, messages of jobs, operations, requests and steps.
     pub flows: bool,
+    /// Messages of jobs over NVLink.
+    pub slices: bool,
     /// Tokens.
     pub tokens: bool,
     /// Delays.
@@ -119,6 +121,7 @@ impl Keeps {
         let probe = &runner.scenario().probe;
         Self {
             flows: wants_rows && probe.flows,
+            slices: wants_rows && probe.flows && probe.slices,
             tokens: wants_rows && probe.tokens,
             delays: probe.delays != Traced::None,
         }

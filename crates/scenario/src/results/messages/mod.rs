@@ -5,6 +5,7 @@ mod of_serving;
 mod table;
 
 use xoff_engine::Checkpoint;
+use xoff_models::endpoint::Endpoint;
 use xoff_models::frames::Kind;
 use xoff_models::message::{Delivered, Post};
 use xoff_models::node::Node;
@@ -15,7 +16,7 @@ use xoff_units::Duration;
 
 use self::table::Message;
 pub use self::table::after;
-use super::contract::{Collect, Shared};
+use super::contract::{Collect, Keeps, Shared};
 use super::news::{self, MessageEnd, Over};
 use super::rows::row_set;
 use crate::runner::Runner;
@@ -42,13 +43,13 @@ impl Collect for Messages {
         if shared.plan.jobs.is_empty() && shared.plan.serving.is_empty() {
             return;
         }
-        let unfold = shared.unfold.clone();
+        let (unfold, keeps) = (shared.unfold.clone(), shared.keeps);
         let image =
             |view: &View, rows: &[Delivered]| rows.iter().map(|one| unfold.delivered(view, one)).collect();
         let mut delivered = unfold.take(
             cp,
-            |node| node.endpoint.as_mut().map_or_else(Vec::new, |e| std::mem::take(&mut e.delivered)),
-            if shared.keeps.flows { Some(&image) } else { None },
+            |node| node.endpoint.as_mut().map_or_else(Vec::new, |endpoint| delivered_at(endpoint, keeps)),
+            if keeps.flows { Some(&image) } else { None },
         );
         delivered.sort_by_key(|one| one.at);
         for one in &delivered {
@@ -65,8 +66,7 @@ impl Messages {
     fn add_of_job(&mut self, one: &Delivered, shared: &mut Shared) {
         let (post, message) = (one.message.post, one.message);
         if post.flow == Post::NVLINK {
-            let row = of_jobs::slice(&shared.plan, one);
-            self.rows.messages.extend(row.filter(|_| shared.keeps.flows));
+            self.rows.messages.extend(of_jobs::slice(&shared.plan, one));
             return;
         }
         let (src, workload) = (shared.plan.sources.of(post.flow), shared.plan.name_of(post.flow));
@@ -98,6 +98,16 @@ impl Messages {
         };
         self.rows.messages.push(of_serving::row(&shared.plan, one, ideal));
     }
+}
+
+/// Takes the messages delivered at a node. Those of jobs over NVLink are taken only if somebody reads their rows.
+fn delivered_at(endpoint: &mut Endpoint, keeps: Keeps) -> Vec<Delivered> {
+    let mut delivered = std::mem::take(&mut endpoint.delivered);
+    if !keeps.slices {
+        let is_slice = |post: &Post| post.flow == Post::NVLINK && post.id.job & SERVING == 0;
+        delivered.retain(|one| !is_slice(&one.message.post));
+    }
+    delivered
 }
 
 /// Returns the ideal time of a message that left a node over the network.
