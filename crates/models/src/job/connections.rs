@@ -12,6 +12,7 @@ use super::graph::{CLASS, Graph, Lines};
 use super::handover::QueueKey;
 use super::operation::What;
 use super::piece::Way;
+use super::rank::Rank;
 use crate::framing::Framing;
 
 /// A connection between two ranks, with its total traffic.
@@ -247,8 +248,44 @@ impl Graph {
         (0..self.count_shared()).map(of).sum()
     }
 
-    /// Returns the queues of slices over NVLink that a rank needs, for a job with a library.
-    pub fn queues(&self) -> BTreeSet<(u32, QueueKey)> {
+    /// Returns the queues of slices over NVLink with their senders, for a job with a library: by sender, by receiver, and by
+    /// the group's first use in the program of the sender. Ranks that do equal work for different groups thus have their
+    /// queues in the same order.
+    pub fn queues(&self) -> Vec<(u32, QueueKey)> {
+        let mut queues: Vec<(u32, QueueKey)> = self.queue_keys().into_iter().collect();
+        for own in queues.chunk_by_mut(|a, b| a.0 == b.0) {
+            let used = self.by_first_use(own);
+            own.sort_by_key(|(_, (end, line, kind))| {
+                let of_group =
+                    self.group_of_line(*line).and_then(|group| used.iter().position(|one| *one == group));
+                (*end, line >> CLASS, of_group, *line, *kind)
+            });
+        }
+        queues
+    }
+
+    /// Returns the groups of a sender's queues in the order of their first use.
+    fn by_first_use(&self, queues: &[(u32, QueueKey)]) -> Vec<u32> {
+        let groups: BTreeSet<u32> =
+            queues.iter().filter_map(|(_, (_, line, _))| self.group_of_line(*line)).collect();
+        let mut found = Vec::with_capacity(groups.len());
+        let rank = queues.first().map(|one| &self.ranks[index(one.0)]);
+        for operation in rank.into_iter().flat_map(Rank::operations) {
+            if found.len() == groups.len() {
+                break;
+            }
+            let what = operation.work.number().map(|number| self.shared(number).what);
+            if let Some(What::Collective { group, .. }) = what
+                && groups.contains(&group)
+                && !found.contains(&group)
+            {
+                found.push(group);
+            }
+        }
+        found
+    }
+
+    fn queue_keys(&self) -> BTreeSet<(u32, QueueKey)> {
         let mut found = BTreeSet::new();
         self.each_message(&|_| 0, &mut |(from, to, line, way), _| {
             let end = match way {

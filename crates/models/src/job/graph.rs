@@ -175,6 +175,15 @@ impl Graph {
         }
     }
 
+    /// Returns the group of a line; `None` for messages outside of groups.
+    pub(super) fn group_of_line(&self, line: u64) -> Option<u32> {
+        let of_group = match self.lines {
+            Lines::Shared(_) => (line & ((1 << CLASS) - 1)) >> 32,
+            Lines::Own => 0,
+        };
+        (of_group as u32).checked_sub(1)
+    }
+
     /// True if a message of a collective takes the connection of the message `by` places before.
     pub const fn stays_on_line(&self, by: u32) -> bool {
         match self.lines {

@@ -278,6 +278,11 @@ impl Program {
         self.handovers.as_ref().map_or(&[], |handovers| handovers.queues())
     }
 
+    /// Returns the number of a queue of slices over NVLink.
+    pub(super) fn queue(&self, key: QueueKey) -> Option<u32> {
+        self.handovers.as_ref().and_then(|handovers| handovers.queue(key))
+    }
+
     /// Returns the job and the rank of the program.
     pub const fn of(&self) -> (u32, u32) {
         (self.job, self.rank)

@@ -4,7 +4,7 @@
 use rustc_hash::{FxHashMap, FxHashSet};
 use xoff_units::{index, number};
 
-use super::graph::{CLASS, Graph, Lines};
+use super::graph::{Graph, Lines};
 use super::operation::{Operation, What, Work};
 use super::piece::Way;
 use super::program::Program;
@@ -26,9 +26,6 @@ pub struct Renaming<'a> {
     /// Equal shapes: shape, shape of the image, order.
     shapes: FxHashSet<(u32, u32, u32)>,
 }
-
-/// The first line of a group, in units of lines of a group.
-const GROUP: u32 = 32;
 
 impl<'a> Renaming<'a> {
     /// Prepares the comparison of a job with its image. `ranks` has the image of each rank.
@@ -192,19 +189,18 @@ impl<'a> Renaming<'a> {
 
     /// Returns the image of a line: the line at the same place in the image of the group.
     fn line(&self, line: u64) -> Option<u64> {
-        let of_group = (line & ((1 << CLASS) - 1)) >> GROUP;
-        let Some(group) = (of_group as u32).checked_sub(1) else { return Some(line) };
+        let Some(group) = self.graph.group_of_line(line) else { return Some(line) };
         let (image, _) = self.groups.get(&group)?;
-        Some(line - (u64::from(group) << GROUP) + (u64::from(*image) << GROUP))
+        Some(line - self.graph.lines_before(group) + self.graph.lines_before(*image))
     }
 
-    /// True if the queues of a rank over NVLink map onto the queues of the image, in their order.
+    /// True if the queues of a rank over NVLink map onto the queues of the image with the same numbers.
     fn have_like_queues(&self, rank: u32) -> bool {
-        let [own, other] = [rank, self.ranks[index(rank)]].map(|rank| self.programs[index(rank)].queues());
-        own.len() == other.len()
-            && own.iter().zip(other).all(|(((end, line, kind), number), other)| {
+        let [own, other] = [rank, self.ranks[index(rank)]].map(|rank| self.programs[index(rank)]);
+        own.queues().len() == other.queues().len()
+            && own.queues().iter().all(|((end, line, kind), number)| {
                 let image = self.line(*line).map(|line| (self.ranks[index(*end)], line, *kind));
-                image.map(|image| (image, *number)) == Some(*other)
+                image.and_then(|image| other.queue(image)) == Some(*number)
             })
     }
 
