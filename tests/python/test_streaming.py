@@ -37,9 +37,9 @@ def _poisson(flows: int) -> dict[str, Any]:
 
 def test_rows_leave_while_the_run_lasts() -> None:
     prepared = running.prepare(_poisson(200_000))
-    batches: list[tuple[str, int]] = []
+    batches: list[tuple[str | None, int]] = []
 
-    def sink(name: str, stream: Any) -> None:
+    def sink(name: str | None, stream: Any) -> None:
         batches.append((name, pa.table(stream).num_rows))
 
     output = _core.run(prepared.resolved, {}, 1, None, sink)
