@@ -27,15 +27,21 @@ impl Budget {
     }
 
     /// Returns the error of a run that exceeded the limit, with remedies.
-    pub fn refusal(&self, held: u64, now: Moment) -> InputError {
+    /// `takes_rows`: rows already go to a directory.
+    pub fn refusal(&self, held: u64, now: Moment, takes_rows: bool) -> InputError {
         let limit = self.0.unwrap_or(held);
+        let rows = if takes_rows {
+            ""
+        } else {
+            ", and rows kept in a directory (`--out`, `out` in Python) need none"
+        };
         // The path separates this error from failures of scenarios.
         InputError::new(
             VARIABLE,
             format!(
                 "the run was ended at {now} of simulated time: {} MB of memory are in use, and {} MB are allowed (four fifths of \
                  free memory by default; {VARIABLE}=16GB sets another limit); bounded buffers, flow control, fewer hosts \
-                 or fewer probes need less, and rows kept in a directory (`--out`, `out` in Python) need none",
+                 or fewer probes need less{rows}",
                 held / 1_000_000,
                 limit / 1_000_000
             ),

@@ -23,7 +23,11 @@ pub struct Progress {
     pub operations_total: u64,
     /// Data packets that left a port so far, with fast-forwarded packets.
     pub data_packet_hops: u64,
-    /// Finished share of the run, 0 to 1: of payload (of operations without payload), or of `until`, if
+    /// Work besides packets so far, in data packet-hops that take as long: slices over NVLink, ends of flows, tokens.
+    pub work_completed: f64,
+    /// Work besides packets in all.
+    pub work_total: f64,
+    /// Finished share of the run, 0 to 1: of packets and other work (of operations without payload), or of `until`, if
     /// larger.
     pub share: f64,
 }

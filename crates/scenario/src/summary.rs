@@ -205,22 +205,3 @@ impl Summary {
             .any(|verdict| verdict.starts_with("failed: ") || verdict.starts_with("recorded: "))
     }
 }
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn percentiles_are_elements() {
-        let mut times: Vec<u64> = (1..=200).rev().collect();
-        let fct = Fct::of(&mut times);
-        assert_eq!((fct.p50, fct.p99, fct.max, fct.mean), (Some(100), Some(198), Some(200), Some(100)));
-        assert_eq!(Fct::of(&mut []).max, None);
-        let slowdown = Slowdown::of(&mut [3.0, 1.0]);
-        assert_eq!(
-            (slowdown.mean, slowdown.p50, slowdown.p999, slowdown.max),
-            (Some(2.0), Some(1.0), Some(3.0), Some(3.0))
-        );
-        assert_eq!(Slowdown::of(&mut []).mean, None);
-    }
-}

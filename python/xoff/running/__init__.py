@@ -67,9 +67,12 @@ class Progress:
     operations_total: int
     data_packet_hops: int
     """Data packets that left a port so far, with fast-forwarded packets."""
+    work_completed: float
+    """Other work than packets so far, in packet-hops that take as long: messages over NVLink, ends of flows, tokens."""
+    work_total: float
     share: float
-    """The completed share of the run, 0 to 1: the delivered share of the payload, or the completed share of operations
-    if the scenario sends no payload. With ``until``, the simulated share of the time if larger."""
+    """The completed share of the run, 0 to 1: of packets and other work, or of operations if the scenario sends no
+    payload. With ``until``, the simulated share of the time if larger."""
 
 
 class CutError(Exception):

@@ -1,12 +1,11 @@
 """The estimate of a run: packet-hops, CPU-seconds and memory, from a sample of the run itself.
 
 The packet-hops of a run without losses follow from flows and paths. The first part of the run is simulated, and its
-CPU time is divided by the share of the run that is done: the share of packet-hops, where a flow or connection that ends
-counts as `_HOPS_OF_A_FLOW` further ones. Where packet-hops are unknown (serving, `until`) the share is that of the
-delivered payload, the requests or the time. What the run spends before its first event (building the network and the
+CPU time is divided by the share of the run that is done: the share of packet-hops and of other work, such as messages over
+NVLink, tokens, and ends of flows (``crates/scenario/src/results/work.rs``). If the packet-hops are unknown (serving,
+`until`), the run's own share is used. What the run spends before its first event (building the network and the
 flows) is counted once. Memory is extended from its growth over the second half of the sample. The sample
-makes the rows of all tables, as ``xoff run --out`` does: a folded run keeps them in memory until its end, so they can
-need ten times the memory of the simulation. Example: a sample of two seconds, after a
+makes the rows of all tables, as ``xoff run --out`` does. Example: a sample of two seconds, after a
 second of building, finishes 10 % of an all-to-all. The estimate is 1 + 2 / 0.1 = 21 CPU-seconds. A run that ends within
 the sample is measured, not estimated. The estimate is too high where a job repeats only after the sample, since
 repeating traffic is fast-forwarded later on. Serving is not estimated if no request ends within the sample.
@@ -27,9 +26,6 @@ SAMPLE_SECONDS = 2.0
 _LONGEST_SAMPLE = 5
 """A sample ends after this many times its length, even if less than `_LEAST_SHARE` of the run is done."""
 _LEAST_SHARE = 0.01
-# An all-to-all of 2,048 GPUs has 3.7 packet-hops a connection, and takes as long as with 24: 27 CPU-seconds for 15.7 M
-# packet-hops, of which 4 would be enough at the speed of long flows.
-_HOPS_OF_A_FLOW = 20
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,8 +79,8 @@ class _Sample:
             return 0.0
         if not self._packet_hops:
             return self.last.share
-        done = self.last.data_packet_hops + _HOPS_OF_A_FLOW * self.last.flows_completed
-        return min(1.0, done / (self._packet_hops + _HOPS_OF_A_FLOW * self.last.flows_total))
+        done = self.last.data_packet_hops + self.last.work_completed
+        return min(1.0, done / (self._packet_hops + self.last.work_total))
 
     def estimate(self) -> Estimate:
         built, last, share = self.build_seconds, self.last, self.share()

@@ -250,9 +250,10 @@ impl Graph {
 
     /// Returns the queues of slices over NVLink with their senders, for a job with a library: by sender, by receiver, and by
     /// the group's first use in the program of the sender. Ranks that do equal work for different groups thus have their
-    /// queues in the same order.
-    pub fn queues(&self) -> Vec<(u32, QueueKey)> {
-        let mut queues: Vec<(u32, QueueKey)> = self.queue_keys().into_iter().collect();
+    /// queues in the same order. Also returns the number of slices.
+    pub fn queues(&self) -> (Vec<(u32, QueueKey)>, u64) {
+        let (keys, slices) = self.queue_keys();
+        let mut queues: Vec<(u32, QueueKey)> = keys.into_iter().collect();
         for own in queues.chunk_by_mut(|a, b| a.0 == b.0) {
             let used = self.by_first_use(own);
             own.sort_by_key(|(_, (end, line, kind))| {
@@ -261,7 +262,7 @@ impl Graph {
                 (*end, line >> CLASS, of_group, *line, *kind)
             });
         }
-        queues
+        (queues, slices)
     }
 
     /// Returns the groups of a sender's queues in the order of their first use.
@@ -285,16 +286,17 @@ impl Graph {
         found
     }
 
-    fn queue_keys(&self) -> BTreeSet<(u32, QueueKey)> {
-        let mut found = BTreeSet::new();
-        self.each_message(&|_| 0, &mut |(from, to, line, way), _| {
+    fn queue_keys(&self) -> (BTreeSet<(u32, QueueKey)>, u64) {
+        let (mut found, mut slices) = (BTreeSet::new(), 0);
+        self.each_message(&|_| 0, &mut |(from, to, line, way), sum| {
             let end = match way {
                 Way::Nic(via) if via == from => return,
                 Way::Nic(via) => via,
                 Way::NvLink | Way::Reduce | Way::Multicast => to,
             };
+            slices += sum.messages;
             found.insert((from, (end, line, way.kind())));
         });
-        found
+        (found, slices)
     }
 }

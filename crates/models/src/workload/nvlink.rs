@@ -27,6 +27,8 @@ pub struct Queue {
 pub struct NvLinkPlan {
     /// Queues, in the order of their numbers at each node.
     pub queues: Vec<Queue>,
+    /// Slices of jobs.
+    pub slices: u64,
     /// The servers, if a job has a library.
     pub servers: Option<Servers>,
     /// The number of queues that leave each node.
@@ -47,7 +49,9 @@ impl NvLinkPlan {
             let gpu = library.gpus[index(rank)].1;
             (graph.ranks[index(rank)].node, gpu % servers.gpus_of_host())
         };
-        for (from, key) in graph.queues() {
+        let (queues, slices) = graph.queues();
+        self.slices += slices;
+        for (from, key) in queues {
             let directions = match key.2 {
                 2 => [Direction::Reduce; 2],
                 3 => [Direction::Multicast; 2],

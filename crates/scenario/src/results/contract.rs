@@ -71,6 +71,11 @@ pub trait Collect: Sized {
     /// Enters data for audits.
     fn judge(&self, _: &Checkpoint<'_, Node>, _: &Shared, _: &mut Ledger) {}
 
+    /// See [`super::tally::Tally::fault`].
+    fn fault(&self) -> Option<String> {
+        None
+    }
+
     /// Adds the rows and counts of the whole run.
     fn finish(&mut self, _: &Checkpoint<'_, Node>, _: &mut Shared) {}
 

@@ -6,11 +6,13 @@ use std::sync::Arc;
 use xoff_engine::Checkpoint;
 use xoff_models::endpoint::Sent;
 use xoff_models::node::Node;
+use xoff_models::serving::TokenRow;
 use xoff_models::symmetry::View;
 use xoff_models::workload::AllFlows;
 use xoff_units::{Moment, index, wide};
 
 use super::unfold::Unfold;
+use super::work::Work;
 use crate::observer::Progress;
 
 pub struct Ends {
@@ -38,6 +40,7 @@ pub struct Ends {
     unfold: Arc<Unfold>,
     /// True if each flow has a row.
     keeps_flows: bool,
+    work: Work,
 }
 
 /// Connections among the flows.
@@ -86,7 +89,13 @@ impl Ends {
             connections: Connections::new(plan),
             unfold,
             keeps_flows,
+            work: Work::default(),
         }
+    }
+
+    /// Adds the work of the run, which decides how far a run with payload is.
+    pub fn working(self, work: Work) -> Self {
+        Self { work, ..self }
     }
 
     /// Returns the number of flows for which a flow of a row stands.
@@ -141,11 +150,23 @@ impl Ends {
     /// A message of a connection was delivered.
     pub fn deliver(&mut self, bytes: u64) {
         self.bytes_completed += bytes * self.times();
+        self.work.add_rows(1);
+    }
+
+    /// A simulated node received slices over NVLink.
+    pub fn add_slices(&mut self, slices: u64) {
+        self.work.add_slices(slices * u64::from(self.unfold.times()));
+    }
+
+    /// A token of serving was made.
+    pub fn add_token(&mut self, row: &TokenRow) {
+        self.work.add_token(row);
     }
 
     /// Adds finished operations of jobs, with the end of the last operation.
     pub fn end(&mut self, operations: u64, last: Moment) {
         self.operations.0 += operations;
+        self.work.add_rows(operations);
         self.last_operation = self.last_operation.max(last);
     }
 
@@ -179,9 +200,12 @@ impl Ends {
     }
 
     pub fn progress(&self, now: Moment, until: Option<Moment>) -> Progress {
-        // Payload dominates the time of a simulation.
-        let (done, of) = if self.bytes > 0 { (self.bytes_completed, self.bytes) } else { self.operations };
-        let of_work = done as f64 / of.max(1) as f64;
+        let bytes = (self.bytes_completed, self.bytes);
+        let of_work = self
+            .work
+            .share(now, bytes, self.completed)
+            .unwrap_or_else(|| self.operations.0 as f64 / self.operations.1.max(1) as f64);
+        let (work_completed, work_total) = self.work.besides_packets(self.completed);
         Progress {
             share: until.map_or(of_work, |until| of_work.max(now.real() / until.real())).min(1.0),
             simulated_ps: now.ps(),
@@ -192,6 +216,8 @@ impl Ends {
             operations_completed: self.operations.0,
             operations_total: self.operations.1,
             data_packet_hops: 0,
+            work_completed,
+            work_total,
         }
     }
 }
@@ -232,7 +258,8 @@ mod tests {
         let runner = Runner::new(from_toml(&text, &[]).unwrap(), |_| None).unwrap();
         let acknowledges = runner.settings.protocols()[0].acknowledges();
         let unfold = Arc::new(Unfold::identity(&runner.topology));
-        let mut ends = Ends::new(&runner.plan, acknowledges, unfold, true);
+        let work = Work::new(&runner.plan, runner.settings.framing.payload, 1, true);
+        let mut ends = Ends::new(&runner.plan, acknowledges, unfold, true).working(work);
         let plan = Plan { checkpoint: xoff_units::Duration::us(1), ..Plan::default() };
         let mut engine = build(&runner.topology, runner.plan, &runner.settings, plan).unwrap();
         let mut after = |cp: &mut Checkpoint<'_, Node>| {

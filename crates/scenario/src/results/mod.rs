@@ -8,8 +8,10 @@ pub mod names;
 mod news;
 mod rows;
 pub mod statistics;
+mod tally;
 pub mod unfold;
 mod ways;
+mod work;
 
 use std::sync::Arc;
 
@@ -28,6 +30,7 @@ use self::names::Names;
 use self::news::News;
 use self::rows::RowSet;
 use self::unfold::Unfold;
+use self::work::Work;
 pub use self::workloads::keys as measures;
 use crate::audit::Verdicts;
 use crate::ideal::IdealFct;
@@ -97,6 +100,10 @@ macro_rules! registry {
                 $(self.$name.judge(cp, shared, ledger);)*
             }
 
+            fn fault(&self) -> Option<String> {
+                [$(self.$name.fault()),*].into_iter().flatten().next()
+            }
+
             fn finish(&mut self, cp: &Checkpoint<'_, Node>, shared: &mut Shared) {
                 $(self.$name.finish(cp, shared);)*
             }
@@ -156,6 +163,8 @@ impl Results {
         let unfold = Arc::new(unfold);
         let keeps = Keeps::new(runner, wants_rows);
         let acknowledges = runner.settings.protocols()[0].acknowledges();
+        let payload = runner.settings.framing.payload;
+        let work = Work::new(&runner.plan, payload, unfold.times(), keeps.flows);
         let shared = Shared {
             plan: runner.plan.without_flows(),
             names: Names {
@@ -164,7 +173,7 @@ impl Results {
                 ports: runner.ports.clone(),
                 ..Names::default()
             },
-            ends: Ends::new(&runner.plan, acknowledges, unfold.clone(), keeps.flows),
+            ends: Ends::new(&runner.plan, acknowledges, unfold.clone(), keeps.flows).working(work),
             unfold,
             ideal: IdealFct::new(runner),
             counts: Counts::new(&runner.settings),
@@ -231,6 +240,11 @@ impl Results {
         if observer.takes_rows() {
             self.all.hand_on(&self.shared, &mut |table| observer.rows(table));
         }
+    }
+
+    /// See [`tally::Tally::fault`].
+    pub fn fault(&self) -> Option<String> {
+        self.all.fault()
     }
 
     /// True when only events of faults are left: no frame is in the network, and no flow will start. Flows

@@ -1,8 +1,10 @@
 //! Statistics of flows: counts, completion times and slowdowns.
 
 use serde::Serialize;
+use xoff_units::wide;
 
 use super::news::Over;
+use super::tally::Tally;
 
 /// Flows in all and done.
 #[derive(Debug, Clone, Copy, Default, Serialize)]
@@ -59,24 +61,39 @@ pub struct Fct {
 }
 
 impl Fct {
-    /// Of a list, which gets sorted; percentiles are the element at ⌈p·n⌉.
-    pub fn of(times: &mut [u64]) -> Self {
-        times.sort_unstable();
-        let n = times.len();
-        if n == 0 {
-            return Self::default();
-        }
-        let at = |permille: usize| Some(times[rank(permille, n)]);
-        let mean = times.iter().map(|t| u128::from(*t)).sum::<u128>() / n as u128;
-        Self {
-            mean: Some(mean as u64),
-            p50: at(500),
-            p95: at(950),
-            p99: at(990),
-            p999: at(999),
-            max: at(1000),
-        }
+    /// Of these times; percentiles are the element at ⌈p·n⌉.
+    pub fn of(times: Tally) -> Self {
+        let mut sum = 0;
+        let ranks = ranks(times, |time, count| sum += u128::from(time) * u128::from(count));
+        let Some(Ranks { count, at: [p50, p95, p99, p999, max] }) = ranks else { return Self::default() };
+        Self { mean: Some((sum / u128::from(count)) as u64), p50, p95, p99, p999, max }
     }
+}
+
+/// Percentiles of a list.
+struct Ranks {
+    count: u64,
+    /// At 50, 95, 99, 99.9 and 100 percent.
+    at: [Option<u64>; 5],
+}
+
+/// Returns the percentiles of a list, and calls back with its numbers in ascending order; `None` for an empty list, or one
+/// that cannot be read back from disk.
+fn ranks(list: Tally, mut each: impl FnMut(u64, u64)) -> Option<Ranks> {
+    let count = list.len();
+    let wanted = [500, 950, 990, 999, 1000].map(|permille| wide(rank(permille, count as usize)));
+    let (mut seen, mut at) = (0, [None; 5]);
+    list.each(|number, times| {
+        each(number, times);
+        for (at, wanted) in at.iter_mut().zip(wanted) {
+            if (seen..seen + times).contains(&wanted) {
+                *at = Some(number);
+            }
+        }
+        seen += times;
+    })
+    .ok()?;
+    (count > 0).then_some(Ranks { count, at })
 }
 
 /// Returns the index of a percentile among `n` sorted numbers.
@@ -102,40 +119,82 @@ pub struct Slowdown {
 }
 
 impl Slowdown {
-    /// Of a list, which gets sorted; percentiles are the element at ⌈p·n⌉.
-    pub fn of(ratios: &mut [f64]) -> Self {
-        ratios.sort_unstable_by(f64::total_cmp);
-        if ratios.is_empty() {
-            return Self::default();
-        }
-        let at = |permille: usize| Some(ratios[rank(permille, ratios.len())]);
-        let mean = ratios.iter().sum::<f64>() / ratios.len() as f64;
-        Self { mean: Some(mean), p50: at(500), p95: at(950), p99: at(990), p999: at(999), max: at(1000) }
+    /// Of these ratios, as [`key`] orders them; percentiles are the element at ⌈p·n⌉.
+    fn of(ratios: Tally) -> Self {
+        let mut sum = 0.0;
+        let ranks = ranks(ratios, |ratio, count| (0..count).for_each(|_| sum += number_of(ratio)));
+        let Some(Ranks { count, at }) = ranks else { return Self::default() };
+        let [p50, p95, p99, p999, max] = at.map(|at| at.map(number_of));
+        Self { mean: Some(sum / count as f64), p50, p95, p99, p999, max }
     }
 }
 
+/// Returns a number that is ordered as a ratio is.
+const fn key(ratio: f64) -> u64 {
+    let bits = ratio.to_bits();
+    if bits >> 63 == 0 { bits | 1 << 63 } else { !bits }
+}
+
+/// Returns the ratio of a key.
+const fn number_of(key: u64) -> f64 {
+    f64::from_bits(if key >> 63 == 1 { key & !(1 << 63) } else { !key })
+}
+
 /// Completion times and slowdowns of finished flows.
-#[derive(Debug, Clone, Default)]
+#[derive(Debug, Default)]
 pub struct Times {
-    pub fct: Vec<u64>,
-    pub slowdowns: Vec<f64>,
+    fct: Tally,
+    slowdowns: Tally,
 }
 
 impl Times {
     /// Adds a flow if finished.
     pub fn add(&mut self, flow: &Over) {
-        self.fct.extend(flow.arrived.map(|arrived| arrived - flow.start));
-        self.slowdowns.extend(flow.slowdown);
+        if let Some(arrived) = flow.arrived {
+            self.fct.add(arrived - flow.start);
+        }
+        if let Some(slowdown) = flow.slowdown {
+            self.slowdowns.add(key(slowdown));
+        }
     }
 
-    /// Adds the flows of others.
-    pub fn append(&mut self, other: &Self) {
-        self.fct.extend(&other.fct);
-        self.slowdowns.extend(&other.slowdowns);
+    /// Returns the number of finished flows.
+    pub const fn completed(&self) -> u64 {
+        self.fct.len()
+    }
+
+    /// See [`Tally::fault`].
+    pub fn fault(&self) -> Option<String> {
+        self.fct.fault().or_else(|| self.slowdowns.fault())
     }
 
     /// Returns the statistics.
-    pub fn summary(mut self) -> (Fct, Slowdown) {
-        (Fct::of(&mut self.fct), Slowdown::of(&mut self.slowdowns))
+    pub fn summary(self) -> (Fct, Slowdown) {
+        (Fct::of(self.fct), Slowdown::of(self.slowdowns))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn percentiles_are_elements() {
+        let fct = Fct::of((1..=200).rev().collect());
+        assert_eq!((fct.p50, fct.p99, fct.max, fct.mean), (Some(100), Some(198), Some(200), Some(100)));
+        assert_eq!(Fct::of(Tally::default()).max, None);
+        let slowdown = Slowdown::of([3.0, 1.0].map(key).into_iter().collect());
+        assert_eq!(
+            (slowdown.mean, slowdown.p50, slowdown.p999, slowdown.max),
+            (Some(2.0), Some(1.0), Some(3.0), Some(3.0))
+        );
+        assert_eq!(Slowdown::of(Tally::default()).mean, None);
+    }
+
+    #[test]
+    fn keys_are_ordered_as_ratios_are() {
+        let ratios = [f64::NEG_INFINITY, -2.5, -0.0, 0.0, 1e-300, 1.0, 1.5, f64::INFINITY, f64::NAN];
+        assert!(ratios.is_sorted_by(|a, b| key(*a) < key(*b)));
+        assert!(ratios.iter().all(|ratio| number_of(key(*ratio)).to_bits() == ratio.to_bits()));
     }
 }

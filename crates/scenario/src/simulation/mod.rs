@@ -89,7 +89,7 @@ pub fn simulate(
     let Course { watch, mut results, fast_forward, observer, ended, is_invalid, .. } = course;
     let Watch { mut abort, was_stopped, is_too_large, is_over, .. } = watch;
     let mut finish = if is_over { Finish::Idle } else { finish };
-    if let Some(refusal) = is_too_large {
+    if let Some(refusal) = is_too_large.or_else(|| watch::lacking_disk(&results)) {
         return Err(refusal);
     }
     let at = ended.unwrap_or_default();

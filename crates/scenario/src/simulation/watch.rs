@@ -106,7 +106,9 @@ impl<'a> Watch<'a> {
         }
         if self.last_report.elapsed() >= WallTime::from_millis(100) {
             self.last_report = Instant::now();
-            self.is_too_large = self.budget.passed().map(|held| self.budget.refusal(held, cp.now));
+            let takes_rows = observer.takes_rows();
+            let too_large = self.budget.passed().map(|held| self.budget.refusal(held, cp.now, takes_rows));
+            self.is_too_large = too_large.or_else(|| lacking_disk(results));
             self.was_stopped = observer.progress(results.progress(cp, self.scenario.until)).is_break();
             if self.was_stopped || self.is_too_large.is_some() {
                 return ControlFlow::Break(());
@@ -173,3 +175,8 @@ const STALL_AT_LEAST: Duration = Duration::ms(100);
 /// Events without progress of any flow after which a run stalls, plus a number per node.
 const STALL_EVENTS: u64 = 20_000_000;
 const STALL_EVENTS_A_NODE: u64 = 20_000;
+
+/// Returns the error of a run whose completion times found no room on disk.
+pub(super) fn lacking_disk(results: &Results) -> Option<InputError> {
+    results.fault().map(|fault| InputError::new("TMPDIR", fault))
+}

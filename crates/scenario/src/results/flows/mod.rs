@@ -19,6 +19,7 @@ use super::contract::{Collect, Shared};
 use super::news::{FlowEnd, Over, Partial};
 use super::rows::row_set;
 use super::statistics::{Active, Fct, Flows as Numbers, Times};
+use super::tally::Tally;
 use crate::runner::Runner;
 use crate::summary::Summary;
 use crate::verdicts::Ledger;
@@ -34,7 +35,7 @@ pub struct Flows {
     payload: u64,
     /// Completion times, to the last byte and to the last ACK, of all flows without warm starts.
     times: Times,
-    fct_acked: Vec<u64>,
+    fct_acked: Tally,
     /// The first flow or message faster than the ideal FCT, with both times.
     too_fast: Option<(u32, [Duration; 2])>,
     active: Active,
@@ -52,7 +53,7 @@ impl Collect for Flows {
             is_routed: runner.scenario().switch.mechanisms().any(|p| p.routes),
             payload: runner.settings.framing.payload,
             times: Times::default(),
-            fct_acked: Vec::new(),
+            fct_acked: Tally::default(),
             too_fast: None,
             active: Active::default(),
             retransmitted: 0,
@@ -73,6 +74,10 @@ impl Collect for Flows {
         }
     }
 
+    fn fault(&self) -> Option<String> {
+        self.times.fault().or_else(|| self.fct_acked.fault())
+    }
+
     fn dropped(&mut self, drop: &Drop, shared: &mut Shared) {
         shared.ends.lose(drop.flow, shared.plan.is_open(drop.flow));
     }
@@ -83,7 +88,9 @@ impl Collect for Flows {
         let acked = s.acknowledged.map(|a| a.ps() - s.start.ps());
         if !end.is_connection {
             let acked = acked.filter(|_| !shared.plan.is_warm(end.workload));
-            self.fct_acked.extend(acked.into_iter().flat_map(|acked| repeat_n(acked, times as usize)));
+            for acked in acked.into_iter().flat_map(|acked| repeat_n(acked, times as usize)) {
+                self.fct_acked.add(acked);
+            }
         }
         self.retransmitted += s.retransmitted * times;
         if !end.is_open {
@@ -139,7 +146,7 @@ impl Collect for Flows {
         summary.flows = Numbers { total, completed };
         summary.active_flows = self.active;
         (summary.fct_ps, summary.slowdown) = std::mem::take(&mut self.times).summary();
-        summary.fct_acked_ps = Fct::of(&mut self.fct_acked);
+        summary.fct_acked_ps = Fct::of(std::mem::take(&mut self.fct_acked));
         summary.retransmitted = self.retransmitted;
         summary.warnings.extend(self.stuck.warning().into_iter().chain(self.shut_out.warning()));
     }

@@ -43,12 +43,18 @@ impl Collect for Messages {
         if shared.plan.jobs.is_empty() && shared.plan.serving.is_empty() {
             return;
         }
-        let (unfold, keeps) = (shared.unfold.clone(), shared.keeps);
+        let (unfold, keeps, ends) = (shared.unfold.clone(), shared.keeps, &mut shared.ends);
         let image =
             |view: &View, rows: &[Delivered]| rows.iter().map(|one| unfold.delivered(view, one)).collect();
         let mut delivered = unfold.take(
             cp,
-            |node| node.endpoint.as_mut().map_or_else(Vec::new, |endpoint| delivered_at(endpoint, keeps)),
+            |node| {
+                node.endpoint.as_mut().map_or_else(Vec::new, |endpoint| {
+                    let (delivered, slices) = delivered_at(endpoint, keeps);
+                    ends.add_slices(slices);
+                    delivered
+                })
+            },
             if keeps.flows { Some(&image) } else { None },
         );
         delivered.sort_by_key(|one| one.at);
@@ -100,14 +106,18 @@ impl Messages {
     }
 }
 
-/// Takes the messages delivered at a node. Those of jobs over NVLink are taken only if somebody reads their rows.
-fn delivered_at(endpoint: &mut Endpoint, keeps: Keeps) -> Vec<Delivered> {
+/// Takes the messages delivered at a node, with the number of messages of jobs over NVLink, which are taken only if somebody
+/// reads their rows.
+fn delivered_at(endpoint: &mut Endpoint, keeps: Keeps) -> (Vec<Delivered>, u64) {
     let mut delivered = std::mem::take(&mut endpoint.delivered);
-    if !keeps.slices {
-        let is_slice = |post: &Post| post.flow == Post::NVLINK && post.id.job & SERVING == 0;
-        delivered.retain(|one| !is_slice(&one.message.post));
-    }
-    delivered
+    let is_slice = |post: &Post| post.flow == Post::NVLINK && post.id.job & SERVING == 0;
+    let mut slices = 0;
+    delivered.retain(|one| {
+        let is_slice = is_slice(&one.message.post);
+        slices += u64::from(is_slice);
+        keeps.slices || !is_slice
+    });
+    (delivered, slices)
 }
 
 /// Returns the ideal time of a message that left a node over the network.

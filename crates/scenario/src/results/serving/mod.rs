@@ -49,6 +49,7 @@ impl Collect for Serving {
         }
         for row in &tokens {
             self.times.add_token(row);
+            shared.ends.add_token(row);
         }
         let last = tokens.last().map_or(Moment::ZERO, |row| row.at);
         shared.ends.end(wide(requests.len()), last);

@@ -4,7 +4,6 @@ use serde::Serialize;
 use serde_json::json;
 use xoff_document::Scenario;
 use xoff_models::workload::AllFlows;
-use xoff_units::wide;
 
 use super::contract::{Group, KeyType, Measure, Say};
 use crate::results::news::Over;
@@ -21,10 +20,10 @@ struct SizeClass {
 }
 
 pub struct Completions {
-    /// Sizes at which classes end, but for the last.
+    /// Sizes at which classes end, but for the last; nothing without classes.
     bounds: Vec<u64>,
-    /// Of each group, by class.
-    groups: Vec<Vec<Times>>,
+    /// For each group its times, and those by class.
+    groups: Vec<(Times, Vec<Times>)>,
 }
 
 impl Measure for Completions {
@@ -45,29 +44,35 @@ impl Measure for Completions {
 
     fn new(groups: &[Group], _: &AllFlows, scenario: &Scenario) -> Self {
         let bounds: Vec<u64> = scenario.probe.size_classes.iter().map(|bound| bound.0).collect();
-        Self { groups: vec![vec![Times::default(); bounds.len() + 1]; groups.len()], bounds }
+        let classes = if bounds.is_empty() { 0 } else { bounds.len() + 1 };
+        let group = |_: &Group| (Times::default(), (0..classes).map(|_| Times::default()).collect());
+        Self { groups: groups.iter().map(group).collect(), bounds }
     }
 
     fn add(&mut self, group: usize, flow: &Over) {
+        let (all, classes) = &mut self.groups[group];
+        all.add(flow);
         let class = self.bounds.partition_point(|bound| *bound <= flow.size);
-        self.groups[group][class].add(flow);
+        if let Some(class) = classes.get_mut(class) {
+            class.add(flow);
+        }
+    }
+
+    fn fault(&self) -> Option<String> {
+        self.groups.iter().flat_map(|(all, classes)| std::iter::once(all).chain(classes)).find_map(Times::fault)
     }
 
     fn say(&mut self, group: usize, of: &Group, say: &mut Say<'_>) {
-        let classes = std::mem::take(&mut self.groups[group]);
-        let mut all = Times::default();
-        for class in &classes {
-            all.append(class);
-        }
-        say("flows", json!(Flows { total: of.flows, completed: wide(all.fct.len()) }));
+        let (all, classes) = std::mem::take(&mut self.groups[group]);
+        say("flows", json!(Flows { total: of.flows, completed: all.completed() }));
         let (fct, slowdown) = all.summary();
         say("fct_ps", json!(fct));
         say("slowdown", json!(slowdown));
-        if self.bounds.is_empty() {
+        if classes.is_empty() {
             return;
         }
         let class = |(i, times): (usize, Times)| {
-            let completed = wide(times.fct.len());
+            let completed = times.completed();
             let (fct_ps, slowdown) = times.summary();
             let (from_bytes, below_bytes) =
                 (i.checked_sub(1).map_or(0, |i| self.bounds[i]), self.bounds.get(i).copied());

@@ -53,6 +53,11 @@ pub trait Measure: Sized {
     /// Adds a finished operation of a job.
     fn end(&mut self, _ended: &Ended) {}
 
+    /// See [`crate::results::tally::Tally::fault`].
+    fn fault(&self) -> Option<String> {
+        None
+    }
+
     /// Writes the results of a group.
     fn say(&mut self, group: usize, of: &Group, say: &mut Say<'_>);
 

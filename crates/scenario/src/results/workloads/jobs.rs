@@ -249,7 +249,7 @@ impl Job {
         let (ends, ranks) = (self.ends(), u64::from(self.graph.processors));
         let completed = wide(ends.len());
         let start = self.graph.start.ps();
-        let mut times: Vec<u64> =
+        let times: Vec<u64> =
             ends.iter().scan(start, |from, end| Some(end - std::mem::replace(from, *end))).collect();
         let mut sums: BTreeMap<Kind, u128> = BTreeMap::new();
         self.parts(&mut |_, _, kind, time| *sums.entry(kind).or_default() += u128::from(time));
@@ -263,7 +263,7 @@ impl Job {
             (label.clone(), LabelSummary { exposed_ps, bus_bps: bus.get(label.as_str()).copied() })
         };
         let groups = (0..).zip(&self.graph.labels).map(group).collect();
-        let lasted = Fct::of(&mut times);
+        let lasted = Fct::of(times.into_iter().collect());
         let mfu = self
             .graph
             .flops

@@ -56,6 +56,10 @@ macro_rules! registry {
                 }
             }
 
+            fn fault(&self) -> Option<String> {
+                [$(self.$measure.fault()),*].into_iter().flatten().next()
+            }
+
             fn finish(&mut self, _: &Checkpoint<'_, Node>, _: &mut Shared) {
                 $(self.$measure.rows(&mut self.rows);)*
             }
