@@ -29,6 +29,8 @@ use crate::audit::may_stand_still;
 const PATIENCE: u64 = 100_000;
 /// Events between two collections of rows while components are suspended. 16,000,000 are not better.
 const COLLECTION: u64 = 1_000_000;
+/// The same for a folded run, whose rows multiply when they are collected.
+const COLLECTION_FOLDED: u64 = 250_000;
 /// Time between two checks for a ring of pauses among running nodes. The audit of deadlocks checks each
 /// millisecond, and no component is suspended then.
 const RING_CHECK: Duration = Duration::us(500);
@@ -109,10 +111,11 @@ impl Components {
     }
 
     /// True if rows must be collected before more rows are written.
-    pub fn is_full(&self, cp: &Checkpoint<'_, Node>) -> bool {
+    pub fn is_full(&self, shared: &Shared, cp: &Checkpoint<'_, Node>) -> bool {
+        let collection = if shared.folded.is_some() { COLLECTION_FOLDED } else { COLLECTION };
         !self.suspended.is_empty()
-            && (self.rows > most_rows(index(cp.nodes()))
-                || cp.statistics.events > self.collected_at + COLLECTION)
+            && (self.rows > most_rows(index(cp.nodes()), shared.times())
+                || cp.statistics.events > self.collected_at + collection)
     }
 
     /// Notes the collection of all rows.

@@ -24,9 +24,13 @@ pub const ROWS: u64 = 500_000;
 /// all, 9,216 ranks would repeat 54 steps, and then simulate some steps to find the period again.
 const ROWS_OF_NODE: u64 = 256;
 
-/// Returns the maximum number of rows written by one replay of this many nodes.
-pub fn most_rows(nodes: usize) -> u64 {
-    ROWS.max(ROWS_OF_NODE * wide(nodes))
+/// The same for a folded run, in rows of all nodes. Example: at 128 equal parts a replay writes 31,250 simulated rows, which
+/// become 4 million rows and need 0.6 GB on the way to the tables.
+const ROWS_UNFOLDED: u64 = 4_000_000;
+
+/// Returns the maximum number of rows written by one replay of this many nodes, each of which stands for `times`.
+pub fn most_rows(nodes: usize, times: u32) -> u64 {
+    ROWS.max(ROWS_OF_NODE * wide(nodes)).min(ROWS_UNFOLDED / u64::from(times))
 }
 
 /// A confirmed period at its end.
@@ -72,7 +76,7 @@ impl Replay {
             times: 0,
         };
         replay.fits = replay.count(scope, shared, &totals, bounds, cp)?;
-        replay.times = replay.fits.min((most_rows(scope.nodes.len()) / replay.rows.max(1)).max(1));
+        replay.times = replay.fits.min((most_rows(scope.nodes.len(), shared.times()) / replay.rows.max(1)).max(1));
         // The audit of deadlocks must see ports that send nothing for a whole period, and rings of pauses
         // that last for a part of a long period.
         let has_deadlock = find_deadlock(cp, replay.start.at, |id| scope.place(id).is_some()).is_some();

@@ -74,6 +74,11 @@ pub struct Shared {
 }
 
 impl Shared {
+    /// Returns the number of nodes for which a simulated node stands.
+    pub fn times(&self) -> u32 {
+        self.folded.as_ref().map_or(1, |group| group.count())
+    }
+
     /// Returns the state at the start of a run.
     pub fn new(until: Moment, folded: Option<Arc<Symmetry>>) -> Self {
         Self {
