@@ -3228,6 +3228,11 @@ class Probe(_Part):
     flows: bool | None = None
     """Writes a row for each flow to the table `flows`."""
 
+    slices: bool | None = None
+    """Writes a row for each message of a job over NVLink to the table `messages`. Most messages of a large job stay
+    inside servers, so these rows can be 98 % of the table.
+    """
+
     tokens: bool | None = None
     """Writes a row for each token of serving to the table `tokens`."""
 

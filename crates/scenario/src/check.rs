@@ -13,6 +13,7 @@ use xoff_units::{Bytes, Duration, Moment, index, wide};
 
 use crate::dependency::{Cycle, Search, Traffic};
 use crate::derived_defaults::settled;
+use crate::folding;
 use crate::load::{load, packet_hops};
 use crate::runner::Runner;
 use crate::single_failures::failures;
@@ -54,7 +55,7 @@ pub fn check(scenario: Scenario, tables: impl FnMut(&str) -> Option<Input>) -> R
                     "ingress_delay_bytes": counted_after, "dynamic": levels.is_dynamic })
         })
         .collect();
-    Ok(json!({
+    let mut found = json!({
         "network": { "hosts": t.hosts().len(), "switches": switches, "links": t.links.len(),
                      "link_delays": distinct(t.links.iter().map(|l| l.link.delay).collect()) },
         "serving": serving(&runner),
@@ -71,7 +72,10 @@ pub fn check(scenario: Scenario, tables: impl FnMut(&str) -> Option<Input>) -> R
         "failures": failures(&runner),
         "deadlock": deadlock,
         "warnings": warnings,
-    }))
+    });
+    drop(traffic);
+    found["folding"] = json!(folding::report(runner));
+    Ok(found)
 }
 
 /// Returns whether a deadlock is possible, with the cycle, and adds a warning if so; null without a mechanism that can wait.

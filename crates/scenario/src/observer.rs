@@ -23,7 +23,7 @@ pub struct Progress {
     pub operations_total: u64,
     /// Data packets that left a port so far, with fast-forwarded packets.
     pub data_packet_hops: u64,
-    /// Work besides packets so far, in data packet-hops that take as long: slices over NVLink, ends of flows, tokens.
+    /// Work besides packets so far, in data packet-hops that take as long: slices over NVLink, rows, ends of flows.
     pub work_completed: f64,
     /// Work besides packets in all.
     pub work_total: f64,

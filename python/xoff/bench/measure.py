@@ -24,20 +24,25 @@ from xoff.files.memory import peak
 QUIET = os.environ | {"OPENBLAS_NUM_THREADS": "1", "OMP_NUM_THREADS": "1"}
 
 
-def measure(scenario: dict[str, Any], threads: int, out: str | None, fast_forward: bool) -> dict[str, Any]:
+def measure(
+    scenario: dict[str, Any], threads: int, out: str | None, *, fast_forward: bool, fold: bool
+) -> dict[str, Any]:
     """Simulates in this process; returns the summary's performance, memory and cache misses.
 
     out: the directory of tables; they are discarded if None.
     fast_forward: whether repeating traffic is fast-forwarded.
+    fold: whether one of many equal servers is simulated.
     """
     began = time.process_time()
     with misses.Counter() as counter:
         if out is None:
             resolved, _ = _core.resolve(json.dumps(scenario), "json", [])
-            output = _core.run(resolved, {}, threads, None, lambda _name, _stream: None, fast_forward=fast_forward)
+            output = _core.run(
+                resolved, {}, threads, None, lambda _name, _stream: None, fast_forward=fast_forward, fold=fold
+            )
             summary = json.loads(output.summary)
         else:
-            summary = running.run(scenario, threads=threads, out=out, fast_forward=fast_forward).summary
+            summary = running.run(scenario, threads=threads, out=out, fast_forward=fast_forward, fold=fold).summary
     failed = [f"{name}: {state}" for name, state in summary["audits"].items() if state.startswith("failed")]
     performance: dict[str, Any] = summary["performance"]
     return performance | {
@@ -60,11 +65,18 @@ def child() -> None:
 
 
 def simulated(
-    scenario: dict[str, Any], threads: int = 1, out: Path | None = None, fast_forward: bool = True
+    scenario: dict[str, Any],
+    threads: int = 1,
+    out: Path | None = None,
+    *,
+    fast_forward: bool = True,
+    fold: bool = True,
 ) -> dict[str, Any]:
     """Measures in a separate process. Raises `InputError` if the process fails or an audit fails."""
     where = None if out is None else str(out)
-    request = json.dumps({"scenario": scenario, "threads": threads, "out": where, "fast_forward": fast_forward})
+    request = json.dumps(
+        {"scenario": scenario, "threads": threads, "out": where, "fast_forward": fast_forward, "fold": fold}
+    )
     done = processes.run([sys.executable, "-m", "xoff.bench"], text=request, environment=QUIET)
     if done.code != 0:
         raise InputError(f"bench: {done.reason()}")

@@ -121,6 +121,31 @@ def _job(preset: str, gpus: int, parallel: dict[str, int], batch: int, **model: 
     }
 
 
+def _llama(part: int) -> dict[str, Any]:
+    """Returns a fifth of an iteration of Llama 70B by NCCL on 64 servers in two rail-optimised tiers."""
+    aggregation = {"switches": 32, "segments": 2, "link": {"rate": "400Gbps", "delay": "250ns"}}
+    rail = {"servers": 32, "gpus_per_server": 8, "rail": {"rate": "400Gbps", "delay": "150ns"}}
+    return {
+        "ties": "relative",
+        "draws": "shared",
+        "network": {"servers": {"gpus": 8, "gpu": "h100"}, "rail": {**rail, "aggregation": aggregation}},
+        "framing": {"payload": "9000B", "header": "48B"},
+        "switch": {"forwarding_latency": "600ns", **_PFC, "buffer": {"shared": {"total": "64MB", "alpha": 0.125}}},
+        "workload": [
+            {
+                "training": {
+                    "model": {"preset": "llama3_70b", "layers": 16, "sequence": 8192},
+                    "parallel": {"tensor": 8, "sequence": True, "pipeline": 4, "data": 16},
+                    "micro_batch": 1,
+                    "global_batch": max(64 // part, 16),
+                    "compute": {"peak": 989e12, "efficiency": 0.5},
+                }
+            }
+        ],
+        "probe": {"flows": False},
+    }
+
+
 def _dense(gpus: int, layers: int) -> Any:
     """Returns layers of GPT-13B as a program of every rank: 8-fold tensor parallel in a server, replicas on rails."""
     parts = [f"{way} {n} {half}" for way in ("forward", "backward") for n in range(layers) for half in _HALVES]
@@ -168,6 +193,7 @@ def _all_to_all(gpus: int) -> Any:
 
 
 CASES: dict[str, tuple[str, Any]] = {
+    "llama-70b-nccl-512": ("16 layers of Llama 70B by NCCL on 512 GPUs, two tiers, folded, packets of 9000 B", _llama),
     **{f"rails-{gpus}": _collective(gpus, "none") for gpus in (64, 128, 256, 1024)},
     "rails-128-reduce-scatter": _collective(128, "none", "reduce_scatter"),
     "rails-128-dcqcn": _collective(128, "DCQCN"),
@@ -200,7 +226,7 @@ def training(names: list[str]) -> dict[str, Any]:
         display.err.print(f"{name}: {escape(title)}")
         is_job = "training" in make(1)["workload"][0]
         full = simulated(make(1))
-        part = simulated(make(1 if is_job else PART), fast_forward=False)
+        part = simulated(make(1 if is_job else PART), fast_forward=False, fold=False)
         speed = part["data_packet_hops"] / running_seconds(part)
         hops = full["data_packet_hops"]
         cases.append(

@@ -159,6 +159,8 @@ def _checked(
     _show_records("derived defaults", _shortened(report["settled"]))
     for key in ("serving", "headroom", "paths", "failures"):
         _show_records(key, report.get(key) or [])
+    if report.get("folding"):
+        display.out.print(escape(_folding_in_words(report["folding"])), soft_wrap=True)
     if costs is not None:
         display.out.print(costs_in_words(costs))
     for warning in report.get("warnings", []):
@@ -189,6 +191,14 @@ def _show_deadlock(found: dict[str, Any], file: Path | None) -> None:
         )
     else:
         display.out.print(f"No deadlock was found: {name} was not written")
+
+
+def _folding_in_words(folding: dict[str, Any]) -> str:
+    """Returns whether a run folds, or the obstacle."""
+    if folding["obstacle"]:
+        return f"folding: no, all nodes are simulated: {folding['obstacle']}"
+    shared = "; equal servers share random draws" if folding["draws"] else ""
+    return f"folding: one of {folding['times']:,} equal parts is simulated{shared}"
 
 
 def costs_in_words(costs: Estimate) -> str:

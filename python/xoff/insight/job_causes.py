@@ -22,6 +22,7 @@ CAUSES = {
     "held": "held at the source",
     "control": "limited by congestion control",
     "losses": "packets were missing",
+    "network": "in the network",
     "nvlink": "over NVLink",
     "library": "launches and hand-overs of NCCL",
     "elsewhere": "waiting for a flow or another job",
@@ -125,14 +126,17 @@ def _is_on_network(step: Step) -> bool:
     return step.kind in {"message", "leaving"} and step.message is not None and step.message["flow"] is not None
 
 
-def causes(job: Job, steps: list[Step], result: Result, forest: Forest) -> Causes:
-    """Returns the sums over a path. The result must have the delays of the path's connections.
+def causes(job: Job, steps: list[Step], result: Result, forest: Forest | None) -> Causes:
+    """Returns the sums over a path.
+
+    forest: the trees of pauses; the result must then have the delays of the path's connections. Without a forest, the
+        time of a message in the network is not divided.
 
     Raises `InputError` if the parts of a message do not add up.
     """
     wanted = {(step.message["operation"], step.message["message"]) for step in steps if step.message is not None}
     rows: dict[Key, list[dict[str, Any]]] = defaultdict(list)
-    for row in result.table("delays").to_pylist():
+    for row in [] if forest is None else result.table("delays").to_pylist():
         if (key := (row["operation"], row["message"])) in wanted:
             rows[key].append(row)
     found = Causes(job, steps)
@@ -143,8 +147,9 @@ def causes(job: Job, steps: list[Step], result: Result, forest: Forest) -> Cause
         name += f" ({choices[name]})" if name in choices else ""
         found.by_operation[name] += step.ps
         if step.message is None:
-            found.by_cause[step.kind] += step.ps
-            found.by_label[step.kind] += step.ps
+            is_inside = step.kind == "inside"
+            found.by_cause["nvlink" if is_inside else step.kind] += step.ps
+            found.by_label[str(step.operation["label"]) if is_inside else step.kind] += step.ps
             found.by_rank[step.operation["rank"]] += step.ps
             continue
         found.by_label[str(step.message["label"])] += step.ps
@@ -153,6 +158,9 @@ def causes(job: Job, steps: list[Step], result: Result, forest: Forest) -> Cause
             found.by_channel[_channel(step.message)] += step.ps
         if not _is_on_network(step):
             found.by_cause["nvlink" if step.kind == "message" else "library"] += step.ps
+            continue
+        if forest is None:
+            found.by_cause["network"] += step.ps
             continue
         parts = rows[step.message["operation"], step.message["message"]]
         _add(found, step, parts, forest)

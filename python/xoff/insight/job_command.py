@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -11,22 +11,43 @@ from xoff import formatting
 from xoff.insight import job_causes, what_if, words
 from xoff.insight.job_causes import CAUSES, Causes
 from xoff.insight.job_path import jobs
-from xoff.insight.rerun import repeated
+from xoff.insight.rerun import is_at_hand, repeated
 from xoff.insight.trees import Forest
 from xoff.results import Result
 
 _MOST = 8
 
 
-def explain(result: Result, directory: Path) -> tuple[list[Causes], Forest]:
-    """Returns the breakdown of each job's critical path; the run is repeated if delays of its messages are missing."""
+_LONG_SECONDS = 60
+_DELAYS_COST = 2
+"""A run that records delays takes up to twice as long."""
+
+
+def explain(result: Result, directory: Path) -> tuple[list[Causes], Forest | None]:
+    """Returns the breakdown of each job's critical path, and the trees of pauses.
+
+    If the result lacks the delays of messages on the path, the run is repeated with them. If that would take more than
+    a minute, the time in the network stays one part, there are no trees, and a message says what the repetition costs.
+    """
     found = [(job, job.path()) for job in jobs(result)]
     flows: set[int] = set()
     for _, steps in found:
         flows |= job_causes.flows(steps)
+    if flows and not is_at_hand(result, flows, directory) and (seconds := _repetition(result)) > _LONG_SECONDS:
+        cost = f"about {seconds / 60:,.0f} CPU-minutes"
+        why = f'the time of messages in the network is not divided; a run with probe.delays = "all" would take {cost}'
+        print(f"xoff: {why}", file=sys.stderr)
+        return [job_causes.causes(job, steps, result, None) for job, steps in found], None
     traced = repeated(result, flows, directory) if flows else result
     forest = Forest(traced)
     return [job_causes.causes(job, steps, traced, forest) for job, steps in found], forest
+
+
+def _repetition(result: Result) -> float:
+    """Returns the CPU-seconds of the run with delays, which is neither folded nor fast-forwarded."""
+    performance = result.summary.get("performance") or {}
+    simulated = performance.get("packet_hops_simulated") or 1
+    return _DELAYS_COST * performance.get("cpu_seconds", 0) * performance.get("data_packet_hops", 0) / simulated
 
 
 def gains(result: Result, found: list[Causes], *, asked: bool | None) -> list[list[what_if.Gain]] | None:
@@ -55,7 +76,7 @@ def changes(result: Result, causes: Causes) -> list[what_if.Change]:
     return [one for one in wanted if one is not None]
 
 
-def show(causes: Causes, forest: Forest, measured: list[what_if.Gain] | None, *, everything: bool) -> None:
+def show(causes: Causes, forest: Forest | None, measured: list[what_if.Gain] | None, *, everything: bool) -> None:
     """Prints the breakdown of a job."""
     from rich.markup import escape
 
@@ -77,6 +98,14 @@ def show(causes: Causes, forest: Forest, measured: list[what_if.Gain] | None, *,
     section("by category", labels, whole=True)
     section("by operation", causes.by_operation, whole=False)
     section("by channel and NIC", causes.by_channel, whole=False)
+    if forest is not None:
+        _show_places(causes, forest, section)
+    for line in [*sentences(measured), _slack(causes)]:
+        display.out.print(escape(line), soft_wrap=True)
+
+
+def _show_places(causes: Causes, forest: Forest, section: Callable[..., None]) -> None:
+    """Prints the parts of a breakdown by ports and by roots of pauses."""
     section(
         "waiting at",
         {words.place(node, port, forest.peers): ps for (node, port, _), ps in causes.by_link.items()},
@@ -93,8 +122,6 @@ def show(causes: Causes, forest: Forest, measured: list[what_if.Gain] | None, *,
     section(
         "pauses that begin at", {words.root_place(root, forest): ps for root, ps in causes.by_root.items()}, whole=False
     )
-    for line in [*sentences(measured), _slack(causes)]:
-        display.out.print(escape(line), soft_wrap=True)
 
 
 def sentences(measured: list[what_if.Gain] | None) -> list[str]:

@@ -34,8 +34,9 @@ class Step:
     kind: str
     """`compute`; `message`: from posting to arrival; `leaving`: from posting until the last packet left the source.
 
-    With NCCL also `launch`: from the begin of the operation to the posting of a message that waits for no message; and
-    `handover`: from the arrival of a message to the posting of the next.
+    With NCCL also `launch`: from the begin of the operation to the posting of a message that waits for no message;
+    `handover`: from the arrival of a message to the posting of the next; and `inside`: a collective whose messages over
+    NVLink have no rows (``probe.slices``), from the begin of its last rank.
     """
     start_ps: int
     end_ps: int
@@ -80,6 +81,13 @@ class Job:
         self.by_number: dict[tuple[int, int], dict[str, Any]] = {
             (row["rank"], row["operation"]): row for row in self.operations
         }
+        self._of_collective: dict[int, list[dict[str, Any]]] = {}
+        for row in self.operations:
+            self._of_collective.setdefault(row["operation"], []).append(row)
+        probe = result.scenario.get("probe")
+        is_asked = isinstance(probe, Mapping) and probe.get("slices", False)
+        network = result.scenario.get("network")
+        self._uses_nvlink = isinstance(network, Mapping) and "servers" in network and not is_asked
         self.start_ps: int = min(row["start_ps"] for row in self.operations)
         self.last: dict[str, Any] = max(self.operations, key=lambda row: (row["end_ps"], -row["rank"], row["index"]))
 
@@ -118,6 +126,8 @@ class Job:
             steps.append(Step("compute", operation["start_ps"], operation["end_ps"], operation))
             return self._before(operation)
         number = operation["operation"]
+        if not self._has_row(number, operation["ended_by_message"]):
+            return self._inside(operation, operation["end_ps"], steps)
         message = self.message(number, operation["ended_by_message"])
         arrived = message["start_ps"] + message["fct_ps"]
         if operation["ended_by"] == "left":
@@ -135,6 +145,8 @@ class Job:
             own = self.by_number.get((message["rank"], number))
             earlier = None
             if message["released_by"] == "message":
+                if own is not None and not self._has_row(number, message["released_by_message"]):
+                    return self._inside(own, message["start_ps"], steps)
                 earlier = self.message(number, message["released_by_message"])
             arrived = 0 if earlier is None else earlier["start_ps"] + earlier["fct_ps"]
             if earlier is None or (own is not None and arrived < own["start_ps"]):
@@ -150,6 +162,18 @@ class Job:
             )
             if len(steps) > 2 * (len(self.operations) + len(self._row)):
                 raise self._damaged("messages", "wait for one another in a cycle", "released_by_message")
+
+    def _has_row(self, operation: int, number: int) -> bool:
+        """Whether a message has a row. Messages over NVLink have rows with ``probe.slices`` only."""
+        return (operation, number) in self._row or not self._uses_nvlink
+
+    def _inside(self, operation: dict[str, Any], end_ps: int, steps: list[Step]) -> dict[str, Any] | None:
+        """Adds the time inside a collective without rows: up to a moment, from the begin of its last rank before."""
+        number = operation["operation"]
+        ranks = [row for row in self._of_collective[number] if row["start_ps"] <= end_ps]
+        last = max(ranks, key=lambda row: (row["start_ps"], -row["rank"]), default=operation)
+        steps.append(Step("inside", last["start_ps"], end_ps, operation))
+        return self._before(last)
 
     def _before(self, operation: dict[str, Any]) -> dict[str, Any] | None:
         if operation["released_by"] in {"start", "elsewhere"}:

@@ -46,6 +46,12 @@ def whole(result: Result, directory: Path) -> Result:
         raise InputError(f"{error}; {hint}") from None
 
 
+def is_at_hand(result: Result, flows: set[int], directory: Path) -> bool:
+    """Whether the delays of these flows are known, from the result or from a repeated run."""
+    kept = None if repeat.has_delays(result, flows) else _kept(result, directory)
+    return repeat.has_delays(kept or result, flows)
+
+
 def repeated(result: Result, flows: set[int] | None, directory: Path) -> Result:
     """Returns a result with the delays of these flows, or of all; a message tells the user if the run is repeated."""
     from xoff.display import run_bar

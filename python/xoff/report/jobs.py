@@ -124,7 +124,8 @@ def _path(result: Result, name: str) -> Iterator[Table]:
     by_label: dict[str, int] = defaultdict(int)
     by_operation: dict[str, int] = defaultdict(int)
     for step in steps:
-        by_label["computing" if step.message is None else str(step.message["label"])] += step.ps
+        row = step.operation if step.kind == "inside" else step.message
+        by_label["computing" if row is None else str(row["label"])] += step.ps
         by_operation[str(step.operation["name"])] += step.ps
     flows = job_causes.flows(steps)
     if flows and has_delays(result, flows):

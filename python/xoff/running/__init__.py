@@ -68,7 +68,7 @@ class Progress:
     data_packet_hops: int
     """Data packets that left a port so far, with fast-forwarded packets."""
     work_completed: float
-    """Other work than packets so far, in packet-hops that take as long: messages over NVLink, ends of flows, tokens."""
+    """Other work than packets so far, in packet-hops that take as long: messages over NVLink, rows, ends of flows."""
     work_total: float
     share: float
     """The completed share of the run, 0 to 1: of packets and other work, or of operations if the scenario sends no
@@ -244,12 +244,14 @@ def check(
     """Validates a scenario without running it, and describes its network.
 
     Returns ``{"network": {"hosts", "switches", "links"}, "workload", "load", "headroom", "settled", "paths",
-    "failures", "deadlock", "warnings"}``.
+    "failures", "deadlock", "folding", "warnings"}``.
 
     - ``settled`` lists the host parameters without a given value, with the values from the network or a preset:
       ``{"key", "value", "line"}``. Each kind of host has entries for the rate of the fastest line.
     - ``load`` is the mean offered load: ``{"from_ps", "to_ps", "waiting_flows", "layers"}``. Each layer of links has
       the ``mean`` and the ``highest`` share of a link's rate. ``load`` is None if all flows start at one moment.
+    - ``folding`` is None without relative ties. Otherwise ``{"times", "rotations", "draws", "obstacle"}``: one of
+      ``times`` equal parts is simulated, and ``obstacle`` says why not.
     - ``deadlock`` is None if no mechanism pauses. Otherwise ``{"possible"}``; for a possible deadlock also the
       ``cycle`` of ports, the ``flows`` that close the cycle, and a ``scenario`` of these flows.
 

@@ -1,14 +1,16 @@
 """The estimate of a run: packet-hops, CPU-seconds and memory, from a sample of the run itself.
 
 The packet-hops of a run without losses follow from flows and paths. The first part of the run is simulated, and its
-CPU time is divided by the share of the run that is done: the share of packet-hops and of other work, such as messages over
-NVLink, tokens, and ends of flows (``crates/scenario/src/results/work.rs``). If the packet-hops are unknown (serving,
-`until`), the run's own share is used. What the run spends before its first event (building the network and the
-flows) is counted once. Memory is extended from its growth over the second half of the sample. The sample
-makes the rows of all tables, as ``xoff run --out`` does. Example: a sample of two seconds, after a
-second of building, finishes 10 % of an all-to-all. The estimate is 1 + 2 / 0.1 = 21 CPU-seconds. A run that ends within
-the sample is measured, not estimated. The estimate is too high where a job repeats only after the sample, since
-repeating traffic is fast-forwarded later on. Serving is not estimated if no request ends within the sample.
+CPU time is divided by the share of the run that is done: the share of packet-hops and of other work, such as messages
+over NVLink, rows and ends of flows (``crates/scenario/src/results/work.rs``). If the packet-hops are unknown (serving,
+`until`), the run's own share is used. What the run spends before its first event (building the network and the flows)
+is counted once. Memory is extended from its growth over the second half of the sample. The sample makes the rows of all
+tables, as ``xoff run --out`` does.
+
+Example: a sample of two seconds, after a second of building, finishes 10 % of an all-to-all. The estimate is
+1 + 2 / 0.1 = 21 CPU-seconds. A run that ends within the sample is measured, not estimated. The estimate is too high if
+a job repeats only after the sample, because repeating traffic is fast-forwarded later on. Serving is not estimated if
+no token is made within the sample.
 """
 
 from __future__ import annotations

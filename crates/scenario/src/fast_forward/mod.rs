@@ -143,7 +143,9 @@ impl FastForward {
     /// Probes at a checkpoint that reference nodes have requested. Returns true if the checkpoint is of no
     /// interest to others.
     pub fn on_requested_checkpoint(&mut self, cp: &mut Checkpoint<'_, Node>) -> bool {
-        let Some(by) = cp.called.take() else { return self.components.is_full(&self.shared, cp) && self.gather(cp) };
+        let Some(by) = cp.called.take() else {
+            return self.components.is_full(&self.shared, cp) && self.gather(cp);
+        };
         let reason = self.sync.filter(|sync| sync.0 == cp.now).map(|sync| sync.1);
         self.components.resume_due(self.sync.is_some(), &mut self.shared, cp);
         if self.sync.is_none() && self.components.check_ring(cp) {

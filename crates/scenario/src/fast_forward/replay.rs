@@ -76,7 +76,8 @@ impl Replay {
             times: 0,
         };
         replay.fits = replay.count(scope, shared, &totals, bounds, cp)?;
-        replay.times = replay.fits.min((most_rows(scope.nodes.len(), shared.times()) / replay.rows.max(1)).max(1));
+        replay.times =
+            replay.fits.min((most_rows(scope.nodes.len(), shared.times()) / replay.rows.max(1)).max(1));
         // The audit of deadlocks must see ports that send nothing for a whole period, and rings of pauses
         // that last for a part of a long period.
         let has_deadlock = find_deadlock(cp, replay.start.at, |id| scope.place(id).is_some()).is_some();

@@ -15,4 +15,4 @@ mod search;
 mod tests;
 mod traffic;
 
-pub use self::run::{Folded, run};
+pub use self::run::{Folded, report, run};

@@ -53,6 +53,11 @@ pub fn run(
     }
 }
 
+/// Returns whether a run folds; `None` without relative ties. A limit that a switch may come to during the run is unknown.
+pub fn report(mut runner: Runner) -> Option<Folding> {
+    prepare(&mut runner, None)
+}
+
 /// Prepares a run with relative ties: finds the group, and folds the run unless there is an obstacle, known or found. Returns
 /// the summary of folding; `None` without relative ties.
 fn prepare(runner: &mut Runner, known: Option<Reason>) -> Option<Folding> {

@@ -108,7 +108,9 @@ impl Tally {
         self.recent.sort_unstable();
         let recent = self.recent.chunk_by(|a, b| a == b).map(|equal| (equal[0], wide(equal.len())));
         let Some(Spill { mut file, runs }) = self.file.take() else {
-            merged(std::mem::take(&mut self.known), recent).into_iter().for_each(|(n, count)| take(n, count));
+            for (number, count) in merged(std::mem::take(&mut self.known), recent) {
+                take(number, count);
+            }
             return Ok(());
         };
         let mut sources: Vec<Source> =

@@ -59,7 +59,10 @@ impl Measure for Completions {
     }
 
     fn fault(&self) -> Option<String> {
-        self.groups.iter().flat_map(|(all, classes)| std::iter::once(all).chain(classes)).find_map(Times::fault)
+        self.groups
+            .iter()
+            .flat_map(|(all, classes)| std::iter::once(all).chain(classes))
+            .find_map(Times::fault)
     }
 
     fn say(&mut self, group: usize, of: &Group, say: &mut Say<'_>) {
