@@ -37,7 +37,7 @@ def terminal(monkeypatch: pytest.MonkeyPatch) -> Terminal:
 
 
 def _progress(share: float) -> Progress:
-    return Progress(2_000_000, 3, 12, 100, 400, 5, 20, 70, share)
+    return Progress(2_000_000, 3, 12, 100, 400, 5, 20, 70, 30.0, 60.0, share)
 
 
 def test_a_run_that_says_nothing_yet_has_a_bar(terminal: Terminal, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -10,7 +10,7 @@ from typing import Any
 from xoff import formatting
 from xoff.insight import job_causes, what_if, words
 from xoff.insight.job_causes import CAUSES, Causes
-from xoff.insight.job_path import jobs
+from xoff.insight.job_path import MOST_OPERATIONS, jobs
 from xoff.insight.rerun import is_at_hand, repeated
 from xoff.insight.trees import Forest
 from xoff.results import Result
@@ -83,8 +83,7 @@ def show(causes: Causes, forest: Forest | None, measured: list[what_if.Gain] | N
     from xoff import display
 
     job = causes.job
-    iterations = 1 + max(row["iteration"] for row in job.operations)
-    several = "" if iterations == 1 else f", {iterations:,} iterations"
+    several = "" if job.iterations == 1 else f", {job.iterations:,} iterations"
     title = f"{formatting.plain(job.name)}: {formatting.time(job.total_ps)}{several}, along its critical path"
     display.out.print(f"[b]{escape(title)}[/b]", soft_wrap=True)
 
@@ -133,6 +132,8 @@ def sentences(measured: list[what_if.Gain] | None) -> list[str]:
 
 def _slack(causes: Causes) -> str:
     """Returns a sentence on operations without slack."""
+    if causes.job.count > MOST_OPERATIONS:
+        return f"The slack is computed for jobs of at most {MOST_OPERATIONS:,} operations."
     slack = causes.job.slack()
     ranks: dict[int, int] = {}
     for (rank, _), ps in slack.items():

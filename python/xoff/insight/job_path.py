@@ -9,14 +9,18 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from xoff._core import InputError
+from xoff.insight.rows_by_key import RowsByKey
 from xoff.results import Result
 
+MOST_OPERATIONS = 200_000
+"""The most operations of a job for which the slack is computed."""
 _OPERATIONS = (
     "rank", "index", "operation", "kind", "name", "label", "iteration", "start_ps", "released_by", "released_by_index",
     "successors", "end_ps", "ended_by", "ended_by_message",
@@ -69,27 +73,40 @@ class Job:
         operations, messages = (_of(result, name, workload) for name in ("operations", "messages"))
         if not operations.num_rows:
             raise InputError(f"--job: no operation of {workload!r} has ended")
-        self.operations: list[dict[str, Any]] = operations.select(_OPERATIONS).to_pylist()
-        self._messages = messages.select(_MESSAGES)
-        # Rows of messages by operation and number; rows of operations by rank and index, or by rank and operation
-        # number.
-        keys = zip(self._messages["operation"].to_pylist(), self._messages["message"].to_pylist(), strict=True)
-        self._row = {key: row for row, key in enumerate(keys)}
-        self.by_place: dict[tuple[int, int], dict[str, Any]] = {
-            (row["rank"], row["index"]): row for row in self.operations
-        }
-        self.by_number: dict[tuple[int, int], dict[str, Any]] = {
-            (row["rank"], row["operation"]): row for row in self.operations
-        }
-        self._of_collective: dict[int, list[dict[str, Any]]] = {}
-        for row in self.operations:
-            self._of_collective.setdefault(row["operation"], []).append(row)
+        self._operations = operations.select(_OPERATIONS).combine_chunks()
+        self._messages = messages.select(_MESSAGES).combine_chunks()
+        self._by_message = RowsByKey(self._messages, "operation", "message")
+        self._by_place = RowsByKey(self._operations, "rank", "index")
+        self._by_number = RowsByKey(self._operations, "operation", "rank")
         probe = result.scenario.get("probe")
         is_asked = isinstance(probe, Mapping) and probe.get("slices", False)
         network = result.scenario.get("network")
         self._uses_nvlink = isinstance(network, Mapping) and "servers" in network and not is_asked
-        self.start_ps: int = min(row["start_ps"] for row in self.operations)
-        self.last: dict[str, Any] = max(self.operations, key=lambda row: (row["end_ps"], -row["rank"], row["index"]))
+        self.start_ps: int = pc.min(self._operations["start_ps"]).as_py()
+        ends = pc.equal(self._operations["end_ps"], pc.max(self._operations["end_ps"]))
+        self.last: dict[str, Any] = min(
+            self._operations.filter(ends).to_pylist(), key=lambda row: (row["rank"], -row["index"])
+        )
+
+    @property
+    def count(self) -> int:
+        """The number of operations."""
+        return int(self._operations.num_rows)
+
+    @property
+    def iterations(self) -> int:
+        """The number of iterations with a completed operation."""
+        return 1 + int(pc.max(self._operations["iteration"]).as_py())
+
+    @cached_property
+    def operations(self) -> list[dict[str, Any]]:
+        """All operations; for a large job they need much memory."""
+        return list(self._operations.to_pylist())
+
+    @cached_property
+    def by_place(self) -> dict[tuple[int, int], dict[str, Any]]:
+        """All operations by rank and index."""
+        return {(row["rank"], row["index"]): row for row in self.operations}
 
     @property
     def total_ps(self) -> int:
@@ -98,17 +115,16 @@ class Job:
 
     def message(self, operation: int, number: int) -> dict[str, Any]:
         """Returns the row of a message. Raises `InputError` if it is missing."""
-        try:
-            return dict(self._messages.slice(self._row[operation, number], 1).to_pylist()[0])
-        except KeyError:
-            raise self._damaged("messages", f"operation {operation} has no message {number}", "message") from None
+        if (found := self._by_message.get(operation, number)) is None:
+            raise self._damaged("messages", f"operation {operation} has no message {number}", "message")
+        return found
 
     def path(self) -> list[Step]:
         """Returns the critical path from begin to end. Raises `InputError` if tables do not fit together."""
         steps: list[Step] = []
         operation: dict[str, Any] | None = self.last
         while operation is not None:
-            if len(steps) > 2 * (len(self.operations) + len(self._row)):
+            if len(steps) > 2 * (self._operations.num_rows + self._messages.num_rows):
                 raise self._damaged("operations", "wait for one another in a cycle", "released_by_index")
             operation = self._back(operation, steps)
             if operation is None and (waited := steps[-1]).start_ps > self.start_ps:
@@ -142,7 +158,7 @@ class Job:
             steps.append(Step("message", message["start_ps"], arrived, operation, message))
         while True:
             # A reducer has messages and no operation.
-            own = self.by_number.get((message["rank"], number))
+            own = self._by_number.get(number, message["rank"])
             earlier = None
             if message["released_by"] == "message":
                 if own is not None and not self._has_row(number, message["released_by_message"]):
@@ -160,17 +176,17 @@ class Job:
             steps.append(
                 Step("message", message["start_ps"], arrived, self._of_number(message["rank"], number), message)
             )
-            if len(steps) > 2 * (len(self.operations) + len(self._row)):
+            if len(steps) > 2 * (self._operations.num_rows + self._messages.num_rows):
                 raise self._damaged("messages", "wait for one another in a cycle", "released_by_message")
 
     def _has_row(self, operation: int, number: int) -> bool:
         """Whether a message has a row. Messages over NVLink have rows with ``probe.slices`` only."""
-        return (operation, number) in self._row or not self._uses_nvlink
+        return not self._uses_nvlink or self._by_message.get(operation, number) is not None
 
     def _inside(self, operation: dict[str, Any], end_ps: int, steps: list[Step]) -> dict[str, Any] | None:
         """Adds the time inside a collective without rows: up to a moment, from the begin of its last rank before."""
         number = operation["operation"]
-        ranks = [row for row in self._of_collective[number] if row["start_ps"] <= end_ps]
+        ranks = [row for row in self._by_number.of(number) if row["start_ps"] <= end_ps]
         last = max(ranks, key=lambda row: (row["start_ps"], -row["rank"]), default=operation)
         steps.append(Step("inside", last["start_ps"], end_ps, operation))
         return self._before(last)
@@ -178,17 +194,15 @@ class Job:
     def _before(self, operation: dict[str, Any]) -> dict[str, Any] | None:
         if operation["released_by"] in {"start", "elsewhere"}:
             return None
-        try:
-            return self.by_place[operation["rank"], operation["released_by_index"]]
-        except KeyError:
+        if (found := self._by_place.get(operation["rank"], operation["released_by_index"])) is None:
             why = f"rank {operation['rank']} has no operation {operation['released_by_index']}"
-            raise self._damaged("operations", why, "released_by_index") from None
+            raise self._damaged("operations", why, "released_by_index")
+        return found
 
     def _of_number(self, rank: int, number: int) -> dict[str, Any]:
-        try:
-            return self.by_number[rank, number]
-        except KeyError:
-            raise self._damaged("operations", f"rank {rank} takes no part in operation {number}", "operation") from None
+        if (found := self._by_number.get(number, rank)) is None:
+            raise self._damaged("operations", f"rank {rank} takes no part in operation {number}", "operation")
+        return found
 
     def places(self, text: str | None) -> list[int]:
         """Returns the indices in a cell of `successors`."""
@@ -204,7 +218,10 @@ class Job:
         """Returns the slack by rank and index: how much later an operation could end without delaying the job.
 
         Durations stay as measured: of a message from its release, of a collective from the begin of its last rank.
+        Empty for a job with more than `MOST_OPERATIONS`, because the sums need every operation in memory.
         """
+        if self.count > MOST_OPERATIONS:
+            return {}
         return {key: late - self.by_place[key]["end_ps"] for key, late in _latest(self).items()}
 
 
@@ -225,7 +242,8 @@ def _of(result: Result, name: str, workload: str) -> pa.Table:
         table = result.table(name)
     except LookupError as error:
         raise InputError(f"{result.directory or 'the result'}: {error}") from None
-    return table.filter(pc.equal(pc.cast(table["workload"], pa.string()), workload))
+    is_of = pc.equal(pc.cast(table["workload"], pa.string()), workload)
+    return table if pc.all(is_of).as_py() else table.filter(is_of)
 
 
 def _latest(job: Job) -> dict[tuple[int, int], int]:
