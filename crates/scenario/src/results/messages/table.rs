@@ -79,7 +79,7 @@ impl Row for Message {
         vec![
             Column {
                 name: "flow",
-                meaning: "Connection of the message; none for a message over NVLink.",
+                meaning: "Connection of the message; none for a message over NVLink, which has a row only with `probe.slices`.",
                 data: Data::MaybeU32(r.iter().map(|r| r.flow).collect()),
             },
             Column {
