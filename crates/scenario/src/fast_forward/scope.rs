@@ -157,3 +157,36 @@ impl Scope {
         if self.is_whole { cp.statistics.events } else { cp.events_of(&self.nodes) }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use xoff_document::from_toml;
+    use xoff_engine::Plan;
+    use xoff_models::network::build;
+
+    use super::*;
+    use crate::runner::Runner;
+
+    #[test]
+    fn a_border_counts_nvlink_from_both_sides() {
+        let text = r#"
+            [network.servers]
+            gpus = 2
+            gpu = "h100"
+            [network.rail]
+            servers = 2
+            gpus_per_server = 2
+            rail = { rate = "400Gbps", delay = "500ns" }
+            [[workload]]
+            collective = { operation = "all_reduce", size = "1MB", library = "nccl", algorithm = "ring" }
+        "#;
+        let runner = Runner::new(from_toml(text, &[]).unwrap(), |_| None).unwrap();
+        let engine = build(&runner.topology, runner.plan, &runner.settings, Plan::default()).unwrap();
+        let cp = engine.checkpoint(Moment::ZERO);
+        for left in 0..2 {
+            let scope = Scope::of((0..cp.nodes()).filter(|node| *node != left).collect(), &cp);
+            // The GPUs of a server send to each other: the one outside, and the one inside.
+            assert_eq!(scope.servers, [0, 1], "without host {left}");
+        }
+    }
+}
