@@ -147,6 +147,12 @@ impl ClassSet {
         Self(self.0 | other.0)
     }
 
+    /// Returns the classes that are not in another set.
+    #[must_use]
+    pub const fn without(self, other: Self) -> Self {
+        Self(self.0 & !other.0)
+    }
+
     /// Returns the lowest class of the set.
     pub fn lowest(self) -> Option<u8> {
         (self.0 != 0).then_some(self.0.trailing_zeros() as u8)

@@ -179,6 +179,8 @@ fn ends(pattern: &str) -> (&str, Option<&str>) {
 #[derive(Debug, Clone)]
 pub struct Locals {
     list: Vec<Local>,
+    /// For each entry of the list the overrides that apply.
+    overrides: Vec<Vec<usize>>,
     /// For each node and port the index in the list; empty without overrides.
     places: Vec<Vec<u16>>,
 }
@@ -186,7 +188,7 @@ pub struct Locals {
 impl Locals {
     /// The same everywhere.
     pub fn uniform(base: Local) -> Self {
-        Self { list: vec![base], places: Vec::new() }
+        Self { list: vec![base], overrides: vec![Vec::new()], places: Vec::new() }
     }
 
     /// Applies overrides. An error has the path below `switch`, and the problem.
@@ -201,7 +203,7 @@ impl Locals {
             return Ok(made);
         }
         known(overrides, topology)?;
-        let mut sets: Vec<Vec<usize>> = vec![Vec::new()];
+        let sets = &mut made.overrides;
         for (node, ports) in topology.nodes.iter().zip(ports) {
             let mut places = Vec::with_capacity(ports.len());
             for port in ports {
@@ -231,6 +233,11 @@ impl Locals {
     /// Returns all distinct settings; the first entry is for ports without overrides.
     pub fn list(&self) -> &[Local] {
         &self.list
+    }
+
+    /// Returns the overrides that apply to an entry of the list, in their order.
+    pub fn overrides(&self, place: usize) -> &[usize] {
+        &self.overrides[place]
     }
 
     /// Returns the index of the settings of a port.

@@ -12,6 +12,7 @@ mod hosts;
 mod ideal;
 mod limits;
 mod load;
+mod lossless_warnings;
 mod memory;
 mod observer;
 mod results;

@@ -18,6 +18,7 @@ use xoff_models::topology::{PortSpec, Topology};
 use xoff_models::transport::Protocol;
 use xoff_units::{Bytes, Duration, Rate, index, number};
 
+use crate::lossless_warnings::lossless_warnings;
 use crate::runner::Runner;
 
 /// A warning, with the key.
@@ -40,7 +41,9 @@ impl Warning {
 /// by the run.
 pub fn warnings(runner: &Runner) -> Vec<Warning> {
     let s = runner.scenario();
-    let mut list = level_warnings(runner, &ingress_ports(runner));
+    let ports = ingress_ports(runner);
+    let mut list = level_warnings(runner, &ports);
+    list.extend(lossless_warnings(runner, &ports));
     if s.host.relay.scheduler == Scheduler::PerFlow && s.switch.scheduler != scheduler::Scheduler::Strict {
         let why = "switch.scheduler divides ports among classes; within a class, own and relayed flows of a relay take turns by packets";
         list.push(Warning::new("host.relay.scheduler", why));
@@ -168,6 +171,9 @@ pub struct IngressPorts {
     pub counted_after: u64,
     /// Index of the settings in [`xoff_models::overrides::Locals::list`].
     pub place: usize,
+    /// Number of other ports of a node with such a port, and the slowest rate of its ports.
+    pub others: usize,
+    pub slowest: Rate,
     /// Number of such ports.
     pub count: u64,
     /// The node is a host that relays.
@@ -218,6 +224,8 @@ pub fn ingress_ports(runner: &Runner) -> Vec<IngressPorts> {
                     counted_after,
                     place,
                     is_host: node.is_host,
+                    others: runner.ports[n].len() - 1,
+                    slowest: runner.ports[n].iter().map(|port| port.link.rate).min().unwrap_or(p.link.rate),
                     count: 0,
                 })
                 .count += 1;
@@ -252,12 +260,26 @@ fn level_warnings(runner: &Runner, ports: &[IngressPorts]) -> Vec<Warning> {
                 list.push(Warning::new(at(part.path(), "xoff"), why));
             }
             if !(*is_host && marks_at_switches_alone(runner, part.as_ref())) {
-                let warning = part.warn(levels).map(|(key, why)| Warning::new(at(part.path(), key), why));
+                let path = || overridden(runner, *place, part.path());
+                let warning = part.warn(levels).map(|(key, why)| Warning::new(at(&path(), key), why));
                 list.extend(warning.filter(|w| !list.contains(w)));
             }
         }
     }
     list
+}
+
+/// Returns the path of a mechanism's table at ports with these settings: in an override, if one gives the table.
+fn overridden(runner: &Runner, place: usize, path: &str) -> String {
+    let overrides = &runner.scenario().switch.overrides;
+    let gives = |i: &&usize| match path {
+        "switch.ecn" => overrides[**i].ecn.is_some(),
+        "switch.flow_control.pfc" => overrides[**i].pfc.is_some(),
+        _ => false,
+    };
+    let last = path.rsplit('.').next().unwrap_or(path);
+    let given = runner.settings.locals.overrides(place).iter().rfind(gives);
+    given.map_or_else(|| path.into(), |i| format!("switch.overrides[{i}].{last}"))
 }
 
 /// True if a component marks packets at switches and not at hosts that relay.

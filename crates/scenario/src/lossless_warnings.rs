@@ -1,0 +1,113 @@
+//! Warnings about settings with which a lossless class loses packets.
+//!
+//! Each is checked against a closed form or another setting: headroom against what arrives after a pause, a class against the
+//! classes of PFC, the classes that a port obeys against those of which its neighbour pauses it, and the watchdog against the
+//! pause of an incast by all ports.
+
+use xoff_models::ids::{ClassSet, PortId};
+use xoff_models::mechanisms::at;
+use xoff_models::queueing::buffer;
+use xoff_models::workload::Workload;
+use xoff_units::{Bytes, index, wide};
+
+use crate::runner::Runner;
+use crate::warnings::{IngressPorts, Warning};
+
+/// Returns the warnings. `ports` are the ingress ports with levels.
+pub fn lossless_warnings(runner: &Runner, ports: &[IngressPorts]) -> Vec<Warning> {
+    let mut list: Vec<Warning> = Vec::new();
+    let mut add = |warning: Warning| {
+        if !list.contains(&warning) {
+            list.push(warning);
+        }
+    };
+    ports.iter().filter_map(|port| small_headroom(runner, port)).for_each(&mut add);
+    classes_without_pfc(runner).into_iter().for_each(&mut add);
+    disobedient(runner).into_iter().for_each(&mut add);
+    ports.iter().filter_map(|port| hasty_watchdog(runner, port)).for_each(&mut add);
+    list
+}
+
+/// Returns the path of a key of the settings of ports, in an override if one applies.
+fn path(runner: &Runner, place: usize, key: &str, of_override: &str) -> String {
+    match runner.settings.locals.overrides(place).last() {
+        Some(i) => format!("switch.overrides[{i}]{of_override}"),
+        None => format!("switch.{key}"),
+    }
+}
+
+/// Warns of a shared buffer with less headroom than arrives after a pause. A fixed XOFF has a warning of its own.
+fn small_headroom(runner: &Runner, port: &IngressPorts) -> Option<Warning> {
+    let levels = port.levels;
+    let available = levels.available.filter(|available| levels.is_dynamic && *available < levels.headroom)?;
+    let [available, needed] = [available, levels.headroom].map(Bytes);
+    let why = format!(
+        "{available} of headroom are less than the {needed} that arrive after a pause on a {} link of {}: packets may be lost; \
+         give {needed}, or remove the key",
+        port.rate, port.delay
+    );
+    Some(Warning::new(path(runner, port.place, "buffer.shared.headroom", ".buffer.headroom"), why))
+}
+
+/// Warns of workloads whose transport retransmits all after a loss, in a class that PFC does not protect.
+fn classes_without_pfc(runner: &Runner) -> Vec<Warning> {
+    let (scenario, settings) = (runner.scenario(), &runner.settings);
+    let lossless = scenario.switch.mechanisms().lossless();
+    let goes_back =
+        settings.protocols().iter().any(|protocol| protocol.acknowledges() && !protocol.bears_reordering());
+    if lossless == ClassSet::NONE || !goes_back || scenario.switch.buffer == buffer::Params::Unlimited {
+        return Vec::new();
+    }
+    let exposed = scenario.workload.iter().enumerate().filter(|(_, workload)| !lossless.has(workload.class));
+    let warn = |(i, workload): (usize, &Workload)| {
+        let why = format!(
+            "class {} has no PFC, so a full switch drops its packets, and go_back_n sends all again that follow a lost packet; \
+             use a class of switch.flow_control.pfc, add this class there, or use host.transport.selective or irn",
+            workload.class
+        );
+        Warning::new(format!("workload[{i}].class"), why)
+    };
+    exposed.map(warn).collect()
+}
+
+/// Warns of ports that do not obey pauses which their neighbour sends.
+fn disobedient(runner: &Runner) -> Vec<Warning> {
+    let (locals, topology) = (&runner.settings.locals, &runner.topology);
+    let mut list = Vec::new();
+    for (node, spec) in topology.nodes.iter().enumerate().filter(|(_, spec)| spec.forwards && !spec.is_host) {
+        for (port, link) in
+            PortId::each(&runner.ports[node]).filter(|(_, link)| topology.nodes[index(link.peer)].forwards)
+        {
+            let own = locals.at(node, port).mechanisms.stopped()[1];
+            let asked = locals.at(index(link.peer), link.peer_port).mechanisms.stopped()[0];
+            let Some(class) = asked.without(own).lowest() else { continue };
+            let place = locals.place(node, port);
+            let peer = &topology.nodes[index(link.peer)].name;
+            let why = format!(
+                "{} does not obey pauses of class {class} by {peer}, which sends them when it is full: {peer} loses packets; \
+                 obey the class, or let {peer} not send its pauses",
+                spec.name
+            );
+            list.push(Warning::new(path(runner, place, "flow_control.pfc", ".pfc.obey"), why));
+        }
+    }
+    list
+}
+
+/// Warns of a watchdog that takes the pause of an incast for a storm. A pause lasts at least until the bytes between XOFF with
+/// headroom and XON have left. If all other ports of the switch send to the slowest output, the port has a share of its rate.
+fn hasty_watchdog(runner: &Runner, port: &IngressPorts) -> Option<Warning> {
+    let parts = runner.settings.locals.list()[port.place].mechanisms.parts();
+    let (part, longest) = parts.iter().find_map(|part| Some((part, part.properties().ends_pauses?)))?;
+    let levels = port.levels;
+    let bytes = levels.headroom + levels.xoff.saturating_sub(levels.xon);
+    let pause = port.slowest.time(bytes) * wide(port.others.max(1));
+    (longest < pause).then(|| {
+        let why = format!(
+            "a pause of {longest} counts as a storm, and an ordinary one can last {pause}: if all other ports of a switch send \
+             to one port, so long each waits for its share; packets of a working network are dropped; give more (SONiC's \
+             default is 200 ms)"
+        );
+        Warning::new(at(part.path(), "watchdog.detection"), why)
+    })
+}
