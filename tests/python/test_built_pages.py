@@ -170,6 +170,7 @@ def test_missing_files_are_told_with_their_cost(
     assert f"and 711 of 711 runs are not in {tmp_path / 'runs'}: " in capsys.readouterr().out
 
 
+@pytest.mark.slow
 def test_a_page_is_drawn_from_finished_runs(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], tmp_path: Path
 ) -> None:

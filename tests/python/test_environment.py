@@ -22,6 +22,7 @@ cp core.so target/try/lib_core.so
 """
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(shutil.which("flock") is None, reason="without flock builds take turns by hand")
 def test_two_builds_make_one_environment(tmp_path: Path) -> None:
     (tmp_path / "tools").mkdir()

@@ -56,7 +56,7 @@ def test_strategies_are_of_registered_parts() -> None:
     paths = {"first_hop", "relay", "acks", "overrides"}
     assert keys("host") == {"transport", "congestion_control", "classify", "jitter"} | paths
     assert {"network", "switch", "host", "workload"} <= keys("")
-    assert keys("probe") == {"packets", "queues", "replay", "size_classes", "flows", "delays", "tokens"}
+    assert keys("probe") == {"packets", "queues", "replay", "size_classes", "flows", "delays", "slices", "tokens"}
 
 
 def notifications(result: xoff.Result) -> int:

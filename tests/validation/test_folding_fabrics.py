@@ -12,15 +12,15 @@ import xoff
 from params import first_fast
 
 
-@pytest.mark.parametrize("seed", first_fast(range(500), 40))
+@pytest.mark.parametrize("seed", first_fast(range(500), 24))
 def test_random_fabrics_are_folded_exactly(seed: int) -> None:
     compare(fabric(Random(seed)), threads=1 + seed % 2, fast_forward=seed % 3 > 0)
 
 
 def test_most_random_fabrics_fold() -> None:
-    reports = [results(fabric(Random(seed)))[1] for seed in range(60)]
+    reports = [results(fabric(Random(seed)))[1] for seed in range(24)]
     obstacles = [report["obstacle"] for report in reports if report and report["obstacle"]]
-    assert len(obstacles) < 25, obstacles
+    assert len(obstacles) < 8, obstacles
 
 
 def rails(switches: int, flows: Iterable[tuple[int, int]]) -> dict[str, Any]:
