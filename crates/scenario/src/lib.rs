@@ -12,7 +12,6 @@ mod hosts;
 mod ideal;
 mod limits;
 mod load;
-mod lossless_warnings;
 mod memory;
 mod observer;
 mod results;

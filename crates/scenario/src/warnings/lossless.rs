@@ -10,11 +10,11 @@ use xoff_models::queueing::buffer;
 use xoff_models::workload::Workload;
 use xoff_units::{Bytes, index, wide};
 
+use super::ingress::{IngressPorts, Warning};
 use crate::runner::Runner;
-use crate::warnings::{IngressPorts, Warning};
 
 /// Returns the warnings. `ports` are the ingress ports with levels.
-pub fn lossless_warnings(runner: &Runner, ports: &[IngressPorts]) -> Vec<Warning> {
+pub fn warnings(runner: &Runner, ports: &[IngressPorts]) -> Vec<Warning> {
     let mut list: Vec<Warning> = Vec::new();
     let mut add = |warning: Warning| {
         if !list.contains(&warning) {

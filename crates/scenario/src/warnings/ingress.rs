@@ -1,0 +1,99 @@
+//! A warning, and the ingress ports that several warnings ask about.
+
+use std::collections::BTreeMap;
+
+use serde::Serialize;
+use xoff_models::ids::PortId;
+use xoff_models::mechanism::Levels;
+use xoff_models::queueing::buffer::Buffer;
+use xoff_units::{Duration, Rate, number};
+
+use crate::runner::Runner;
+
+/// A warning, with the key.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct Warning {
+    /// The path of the key.
+    pub path: String,
+    /// Problem and remedy.
+    pub message: String,
+}
+
+impl Warning {
+    /// On a key.
+    pub fn new(path: impl Into<String>, message: impl Into<String>) -> Self {
+        Self { path: path.into(), message: message.into() }
+    }
+}
+
+/// Ingress ports of equal links, levels and settings.
+pub struct IngressPorts {
+    pub rate: Rate,
+    pub delay: Duration,
+    pub levels: Levels,
+    /// Maximum bytes of the largest frame that have arrived when the frame is counted.
+    pub counted_after: u64,
+    /// Index of the settings in [`xoff_models::overrides::Locals::list`].
+    pub place: usize,
+    /// Number of other ports of a node with such a port, and the slowest rate of its ports.
+    pub others: usize,
+    pub slowest: Rate,
+    /// Number of such ports.
+    pub count: u64,
+    /// The node is a host that relays.
+    pub is_host: bool,
+}
+
+/// Returns all ingress ports with levels. Dynamic thresholds are computed for a port that uses the memory of
+/// the switch alone.
+pub fn ingress_ports(runner: &Runner) -> Vec<IngressPorts> {
+    let mut found: BTreeMap<_, IngressPorts> = BTreeMap::new();
+    for (n, node) in runner.topology.nodes.iter().enumerate().filter(|n| n.1.forwards) {
+        let ports = || PortId::each(&runner.ports[n]);
+        let levels: Vec<Option<Levels>> = ports()
+            .map(|(number, _)| runner.settings.levels(n as u32, number, &runner.ports[n], node))
+            .collect();
+        let buffer = runner.settings.buffer(number(n), &levels, node.is_host);
+        let classes = usize::from(runner.settings.counted_classes());
+        for (number, p) in ports() {
+            let Some(mut levels) = levels[number] else { continue };
+            // A port without a class under PFC has no threshold.
+            let Some(class) = levels.classes.lowest() else { continue };
+            if let Buffer::Shared(shared) = &buffer {
+                let (threshold, headroom) = shared.alone(number.index() * classes + usize::from(class));
+                if levels.is_dynamic {
+                    (levels.xoff, levels.xon) = (threshold, threshold.saturating_sub(levels.xon));
+                }
+                levels.available = Some((threshold + headroom).saturating_sub(levels.xoff));
+            }
+            let place = runner.settings.locals.place(n, number);
+            let counted_after =
+                runner.settings.ingress(n as u32, number, &runner.ports[n], node).counted_after;
+            let key = (
+                p.link.rate,
+                p.link.delay,
+                levels.headroom,
+                levels.xoff,
+                levels.xon,
+                levels.available,
+                place,
+                node.is_host,
+            );
+            found
+                .entry(key)
+                .or_insert(IngressPorts {
+                    rate: p.link.rate,
+                    delay: p.link.delay,
+                    levels,
+                    counted_after,
+                    place,
+                    is_host: node.is_host,
+                    others: runner.ports[n].len() - 1,
+                    slowest: runner.ports[n].iter().map(|port| port.link.rate).min().unwrap_or(p.link.rate),
+                    count: 0,
+                })
+                .count += 1;
+        }
+    }
+    found.into_values().collect()
+}
