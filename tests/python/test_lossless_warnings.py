@@ -53,7 +53,7 @@ def test_headroom_is_compared_with_what_arrives_after_a_pause(headroom: str, is_
 
 
 def test_a_class_without_pfc_is_named_by_its_workload() -> None:
-    assert "class 0 has no PFC" in warned(workload__0__class=0)["workload[0].class"]
+    assert "class 0 is not lossless" in warned(workload__0__class=0)["workload[0].class"]
     transports: dict[str, Any] = {"host": {"transport": {"irn": {}}}}
     assert not xoff.check({**BASE, **transports, "workload": [{**BASE["workload"][0], "class": 0}]})["warnings"]
 
@@ -70,6 +70,19 @@ def test_a_port_that_does_not_obey_is_named_by_its_override() -> None:
 def test_a_watchdog_is_compared_with_the_pause_of_an_incast(detection: str, is_short: bool) -> None:
     found = warned(switch__flow_control__pfc={"classes": [1], "watchdog": {"detection": detection, "poll": "5us"}})
     assert ("switch.flow_control.pfc.watchdog.detection" in found) is is_short
+
+
+def test_an_override_of_another_key_is_not_blamed() -> None:
+    marks = {"switches": ["leaf*", "spine*"], "ecn": {"step": {"threshold": "100KB"}}}
+    step = {"step": {"threshold": "200KB"}}
+    found = warned(switch__buffer__shared__headroom="20KB", switch__ecn=step, switch__overrides=[marks])
+    assert "switch.buffer.shared.headroom" in found
+    assert not any("headroom" in path for path in found if path != "switch.buffer.shared.headroom")
+
+
+def test_a_neighbour_that_sends_more_pauses_is_named_by_its_override() -> None:
+    more = {"switches": ["spine0 -> leaf0"], "pfc": {"send": [0, 1]}}
+    assert "leaf0 does not obey pauses of class 0" in warned(switch__overrides=[more])["switch.overrides[0].pfc.send"]
 
 
 def test_marking_of_one_leaf_is_named_by_its_override() -> None:

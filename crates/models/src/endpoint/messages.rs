@@ -83,6 +83,13 @@ impl Endpoint {
         Some(spec)
     }
 
+    /// In a folded run gives an arrived message the name that it has at this node.
+    pub(super) fn name_here(&self, element: u32, message: &mut Message) {
+        if let Some(group) = self.folded.as_ref().filter(|_| element != STAY) {
+            message.post = group.image_of_post(element, &message.post);
+        }
+    }
+
     /// Delivers the messages that end before `before`, and returns their number.
     #[cold]
     pub(super) fn deliver(&mut self, flow: u32, before: u32, effects: &mut Effects) -> u32 {
@@ -90,9 +97,7 @@ impl Endpoint {
         let mut count = 0;
         while let Some(mut message) = log.take(before) {
             count += 1;
-            if let Some(group) = self.folded.as_ref().filter(|_| element != STAY) {
-                message.post = group.image_of_post(element, &message.post);
-            }
+            self.name_here(element, &mut message);
             if message.post.id.job & SERVING != 0 {
                 if let Some(serving) = &mut self.serving {
                     serving.deliver(&message.post, message.posted, effects);

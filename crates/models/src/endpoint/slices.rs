@@ -4,7 +4,6 @@ use super::Endpoint;
 use crate::effects::Effects;
 use crate::message::{Delivered, Post};
 use crate::serving::SERVING;
-use crate::symmetry::STAY;
 
 impl Endpoint {
     /// Sends a slice over NVLink.
@@ -34,9 +33,7 @@ impl Endpoint {
         else {
             return;
         };
-        if let Some(group) = self.folded.as_ref().filter(|_| element != STAY) {
-            message.post = group.image_of_post(element, &message.post);
-        }
+        self.name_here(element, &mut message);
         if of.0 & SERVING != 0 {
             if let Some(serving) = &mut self.serving {
                 serving.deliver(&message.post, message.posted, effects);

@@ -24,8 +24,8 @@ pub const ROWS: u64 = 500_000;
 /// all, 9,216 ranks would repeat 54 steps, and then simulate some steps to find the period again.
 const ROWS_OF_NODE: u64 = 256;
 
-/// The same for a folded run, in rows of all nodes. Example: at 128 equal parts a replay writes 31,250 simulated rows, which
-/// become 4 million rows and need 0.6 GB on the way to the tables.
+/// The same for a folded run, in rows of all nodes. Example: at 128 equal parts a replay writes at most 31,250 simulated rows,
+/// because each becomes 128 rows on the way to the tables. A bound for the worst case: no job that was measured reached it.
 const ROWS_UNFOLDED: u64 = 4_000_000;
 
 /// Returns the maximum number of rows written by one replay of this many nodes, each of which stands for `times`.

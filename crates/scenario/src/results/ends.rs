@@ -70,7 +70,7 @@ impl Connections {
 impl Ends {
     /// Returns the ends of a run that has not begun. With `keeps_flows` the flows of all nodes end one by one,
     /// also in a folded run.
-    pub fn new(plan: &AllFlows, repeats: bool, unfold: Arc<Unfold>, keeps_flows: bool) -> Self {
+    pub fn new(plan: &AllFlows, repeats: bool, unfold: Arc<Unfold>, keeps_flows: bool, work: Work) -> Self {
         let operations: u64 = plan.jobs.iter().map(|job| job.operations()).sum();
         let requests: u64 = plan.serving.iter().map(|served| wide(served.plan.requests.len())).sum();
         Self {
@@ -89,13 +89,8 @@ impl Ends {
             connections: Connections::new(plan),
             unfold,
             keeps_flows,
-            work: Work::default(),
+            work,
         }
-    }
-
-    /// Adds the work of the run, which decides how far a run with payload is.
-    pub fn working(self, work: Work) -> Self {
-        Self { work, ..self }
     }
 
     /// Returns the number of flows for which a flow of a row stands.
@@ -259,7 +254,7 @@ mod tests {
         let acknowledges = runner.settings.protocols()[0].acknowledges();
         let unfold = Arc::new(Unfold::identity(&runner.topology));
         let work = Work::new(&runner.plan, runner.settings.framing.payload, 1, true);
-        let mut ends = Ends::new(&runner.plan, acknowledges, unfold, true).working(work);
+        let mut ends = Ends::new(&runner.plan, acknowledges, unfold, true, work);
         let plan = Plan { checkpoint: xoff_units::Duration::us(1), ..Plan::default() };
         let mut engine = build(&runner.topology, runner.plan, &runner.settings, plan).unwrap();
         let mut after = |cp: &mut Checkpoint<'_, Node>| {

@@ -173,7 +173,7 @@ impl Results {
                 ports: runner.ports.clone(),
                 ..Names::default()
             },
-            ends: Ends::new(&runner.plan, acknowledges, unfold.clone(), keeps.flows).working(work),
+            ends: Ends::new(&runner.plan, acknowledges, unfold.clone(), keeps.flows, work),
             unfold,
             ideal: IdealFct::new(runner),
             counts: Counts::new(&runner.settings),

@@ -1,10 +1,11 @@
-//! A warning, and the ingress ports that several warnings ask about.
+//! A warning, and what several warnings ask: the ingress ports, and the table that decides a setting.
 
 use std::collections::BTreeMap;
 
 use serde::Serialize;
 use xoff_models::ids::PortId;
 use xoff_models::mechanism::Levels;
+use xoff_models::overrides::Override;
 use xoff_models::queueing::buffer::Buffer;
 use xoff_units::{Duration, Rate, number};
 
@@ -96,4 +97,18 @@ pub fn ingress_ports(runner: &Runner) -> Vec<IngressPorts> {
         }
     }
     found.into_values().collect()
+}
+
+/// Returns the path of the table that decides a setting at ports with these settings: a table below `switch`, or the one of the
+/// last override that gives it.
+pub fn table(runner: &Runner, place: usize, path: &str) -> String {
+    let overrides = &runner.scenario().switch.overrides;
+    let (name, gives): (_, fn(&Override) -> bool) = match path {
+        "switch.ecn" => ("ecn", |one| one.ecn.is_some()),
+        "switch.flow_control.pfc" => ("pfc", |one| one.pfc.is_some()),
+        "switch.buffer.shared" => ("buffer", |one| one.buffer.is_some()),
+        _ => return path.into(),
+    };
+    let given = runner.settings.locals.overrides(place).iter().rfind(|i| gives(&overrides[**i]));
+    given.map_or_else(|| path.into(), |i| format!("switch.overrides[{i}].{name}"))
 }

@@ -10,7 +10,7 @@ use xoff_models::queueing::buffer;
 use xoff_models::workload::Workload;
 use xoff_units::{Bytes, index, wide};
 
-use super::ingress::{IngressPorts, Warning};
+use super::ingress::{IngressPorts, Warning, table};
 use crate::runner::Runner;
 
 /// Returns the warnings. `ports` are the ingress ports with levels.
@@ -28,14 +28,6 @@ pub fn warnings(runner: &Runner, ports: &[IngressPorts]) -> Vec<Warning> {
     list
 }
 
-/// Returns the path of a key of the settings of ports, in an override if one applies.
-fn path(runner: &Runner, place: usize, key: &str, of_override: &str) -> String {
-    match runner.settings.locals.overrides(place).last() {
-        Some(i) => format!("switch.overrides[{i}]{of_override}"),
-        None => format!("switch.{key}"),
-    }
-}
-
 /// Warns of a shared buffer with less headroom than arrives after a pause. A fixed XOFF has a warning of its own.
 fn small_headroom(runner: &Runner, port: &IngressPorts) -> Option<Warning> {
     let levels = port.levels;
@@ -46,24 +38,26 @@ fn small_headroom(runner: &Runner, port: &IngressPorts) -> Option<Warning> {
          give {needed}, or remove the key",
         port.rate, port.delay
     );
-    Some(Warning::new(path(runner, port.place, "buffer.shared.headroom", ".buffer.headroom"), why))
+    Some(Warning::new(at(&table(runner, port.place, "switch.buffer.shared"), "headroom"), why))
 }
 
 /// Warns of workloads whose transport retransmits all after a loss, in a class that PFC does not protect.
 fn classes_without_pfc(runner: &Runner) -> Vec<Warning> {
     let (scenario, settings) = (runner.scenario(), &runner.settings);
     let lossless = scenario.switch.mechanisms().lossless();
-    let goes_back =
-        settings.protocols().iter().any(|protocol| protocol.acknowledges() && !protocol.bears_reordering());
-    if lossless == ClassSet::NONE || !goes_back || scenario.switch.buffer == buffer::Params::Unlimited {
+    let protocols = settings.protocols();
+    let goes_back = protocols.iter().find(|one| one.acknowledges() && !one.bears_reordering());
+    let Some(protocol) = goes_back.filter(|_| lossless != ClassSet::NONE) else { return Vec::new() };
+    if scenario.switch.buffer == buffer::Params::Unlimited {
         return Vec::new();
     }
     let exposed = scenario.workload.iter().enumerate().filter(|(_, workload)| !lossless.has(workload.class));
     let warn = |(i, workload): (usize, &Workload)| {
         let why = format!(
-            "class {} has no PFC, so a full switch drops its packets, and go_back_n sends all again that follow a lost packet; \
-             use a class of switch.flow_control.pfc, add this class there, or use host.transport.selective or irn",
-            workload.class
+            "class {} is not lossless, so a full switch drops its packets, and after a loss {} sends all later packets again; \
+             use a class that switch.flow_control protects, protect this class, or use host.transport.selective or irn",
+            workload.class,
+            protocol.name()
         );
         Warning::new(format!("workload[{i}].class"), why)
     };
@@ -88,7 +82,11 @@ fn disobedient(runner: &Runner) -> Vec<Warning> {
                  obey the class, or let {peer} not send its pauses",
                 spec.name
             );
-            list.push(Warning::new(path(runner, place, "flow_control.pfc", ".pfc.obey"), why));
+            // If no override decides what the port obeys, one decides what the neighbour sends.
+            let pfc = "switch.flow_control.pfc";
+            let (own, other) = (table(runner, place, pfc), locals.place(index(link.peer), link.peer_port));
+            let path = if own == pfc { at(&table(runner, other, pfc), "send") } else { at(&own, "obey") };
+            list.push(Warning::new(path, why));
         }
     }
     list

@@ -19,6 +19,7 @@ use xoff_models::topology::{PortSpec, Topology};
 use xoff_models::transport::Protocol;
 use xoff_units::{Bytes, index};
 
+use self::ingress::table;
 pub use self::ingress::{IngressPorts, Warning, ingress_ports};
 use crate::runner::Runner;
 
@@ -173,26 +174,13 @@ fn level_warnings(runner: &Runner, ports: &[IngressPorts]) -> Vec<Warning> {
                 list.push(Warning::new(at(part.path(), "xoff"), why));
             }
             if !(*is_host && marks_at_switches_alone(runner, part.as_ref())) {
-                let path = || overridden(runner, *place, part.path());
+                let path = || table(runner, *place, part.path());
                 let warning = part.warn(levels).map(|(key, why)| Warning::new(at(&path(), key), why));
                 list.extend(warning.filter(|w| !list.contains(w)));
             }
         }
     }
     list
-}
-
-/// Returns the path of a mechanism's table at ports with these settings: in an override, if one gives the table.
-fn overridden(runner: &Runner, place: usize, path: &str) -> String {
-    let overrides = &runner.scenario().switch.overrides;
-    let gives = |i: &&usize| match path {
-        "switch.ecn" => overrides[**i].ecn.is_some(),
-        "switch.flow_control.pfc" => overrides[**i].pfc.is_some(),
-        _ => false,
-    };
-    let last = path.rsplit('.').next().unwrap_or(path);
-    let given = runner.settings.locals.overrides(place).iter().rfind(gives);
-    given.map_or_else(|| path.into(), |i| format!("switch.overrides[{i}].{last}"))
 }
 
 /// True if a component marks packets at switches and not at hosts that relay.
