@@ -222,7 +222,7 @@
   }
 
   function verdicts(text) {
-    const { fingerprint, audits, warnings } = current.summary;
+    const { fingerprint, audits, warnings, incidents } = current.summary;
     const native = scenario.native.get(text), place = find("#fingerprint");
     place.className = native === undefined ? "" : native === fingerprint ? "equal" : "different";
     const says = native === undefined
@@ -231,8 +231,8 @@
     place.replaceChildren("Fingerprint ", make("code", {}, fingerprint), says);
     const broken = Object.entries(audits).filter(([, state]) => state !== "ok");
     const lines = [
+      ...happened(incidents, warnings),
       ...broken.map(([name, state]) => `Audit of ${name}: ${state}`),
-      ...warnings.map(({ path, message }) => `${path}: ${message}`),
     ];
     find("#notes").replaceChildren(...lines.map((line) => make("li", { textContent: line })));
     find("#audits").textContent = broken.length ? "" : `${Object.keys(audits).length} audits passed`;

@@ -9,6 +9,12 @@ const rowsOf = (table, ...names) => {
 };
 const isEmpty = (table) => !table || !table[Object.keys(table)[0]]?.length;
 
+// Returns the first lines of `xoff explain`: three incidents, then the warnings, then other incidents.
+function happened(incidents, warnings) {
+  const lines = incidents.map(({ message }) => message);
+  return [...lines.slice(0, 3), ...warnings.map(({ path, message }) => `warning ${path}: ${message}`), ...lines.slice(3)];
+}
+
 // Orders lengths: those without an end (-1) first, then the longest.
 const longest = (a, b) => (a >= 0) - (b >= 0) || b - a;
 

@@ -44,6 +44,20 @@ SUMMARY: dict[str, tuple[str, dict[str, tuple[str, str]]]] = {
             "max": ("float | None", "Largest."),
         },
     ),
+    "Incident": (
+        "Something out of the ordinary in a run.",
+        {
+            "kind": (
+                "str",
+                "A kind of fault (`down`, `rate`, `delay`, `bit errors`, `stall`, `compute`), `disobedience`, "
+                "`watchdog`, `loss`, or the name of an audit.",
+            ),
+            "key": ("str | None", "The key of the scenario that caused it, if one did."),
+            "start_ps": ("int | None", "Start; null if unknown."),
+            "end_ps": ("int | None", "End; null if it lasted until the end of the run."),
+            "message": ("str", "The incident in words, with its times and key."),
+        },
+    ),
     "Warning": (
         "A warning about a scenario that can run.",
         {"path": ("str", "The key."), "message": ("str", "The problem, and its reason.")},
@@ -271,6 +285,11 @@ SUMMARY: dict[str, tuple[str, dict[str, tuple[str, str]]]] = {
             "high_water": ("HighWaters", "High-water marks of the counts that have thresholds."),
             "drops": ("int", "Data packets dropped."),
             "retransmitted": ("int", "Data packets retransmitted."),
+            "incidents": (
+                "list[Incident]",
+                "What happened out of the ordinary, in time; with more than five incidents, faults come before their "
+                "consequences.",
+            ),
             "warnings": ("list[Warning]", "Warnings about the scenario."),
             "audits": (
                 "dict[str, str]",

@@ -26,6 +26,7 @@ __all__ = [
     "Folding",
     "HighWater",
     "HighWaters",
+    "Incident",
     "JobGroup",
     "JobSummary",
     "NdpCounts",
@@ -122,6 +123,27 @@ class Slowdowns(TypedDict):
 
     max: float | None
     """Largest."""
+
+
+class Incident(TypedDict):
+    """Something out of the ordinary in a run."""
+
+    kind: str
+    """A kind of fault (`down`, `rate`, `delay`, `bit errors`, `stall`, `compute`), `disobedience`, `watchdog`, `loss`,
+    or the name of an audit.
+    """
+
+    key: str | None
+    """The key of the scenario that caused it, if one did."""
+
+    start_ps: int | None
+    """Start; null if unknown."""
+
+    end_ps: int | None
+    """End; null if it lasted until the end of the run."""
+
+    message: str
+    """The incident in words, with its times and key."""
 
 
 class Warning(TypedDict):
@@ -908,6 +930,11 @@ class Summary(TypedDict):
 
     retransmitted: int
     """Data packets retransmitted."""
+
+    incidents: list[Incident]
+    """What happened out of the ordinary, in time; with more than five incidents, faults come before their
+    consequences.
+    """
 
     warnings: list[Warning]
     """Warnings about the scenario."""

@@ -109,7 +109,7 @@ def test_loss_names_the_port_and_the_missing_headroom(queueing: str) -> None:
     assert list(failed) == ["loss"]
     assert "1 packets of a lossless class" in failed["loss"]
     assert "s port 0 (to u), class 0" in failed["loss"]
-    assert f"with {MTU} B above XOFF; `xoff check` lists" in failed["loss"]
+    assert f"with {MTU} B above XOFF; `xoff check` warns of switch.flow_control.pfc.xoff" in failed["loss"]
     assert result.summary["drops"] == result.drops.num_rows == 1
     # With the required headroom nothing is lost.
     scenario["switch"]["buffer"] = {"per_port": f"{peak}B"}

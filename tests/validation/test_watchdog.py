@@ -65,7 +65,7 @@ def test_a_deadlock_is_resolved_at_a_poll_and_forms_again_when_pauses_hold_again
     assert second[1] == polled(second[0], DETECTION)
     assert result.summary["pfc"]["storms"] == 6
     assert result.summary["drops"] == result.summary["pfc"]["dropped_in_storms"] == len(times)
-    assert {row["reason"] for row in result.drops.to_pylist()} == {"pfc"}
+    assert {row["reason"] for row in result.drops.to_pylist()} == {"PFC watchdog"}
 
 
 def test_what_waits_is_dropped_at_once() -> None:

@@ -8,6 +8,7 @@
 use std::sync::Arc;
 
 use crate::ids::{ClassSet, PortId, QueueId};
+use xoff_engine::state;
 use xoff_engine::state::State;
 use xoff_units::{Duration, Moment, index};
 
@@ -280,11 +281,30 @@ pub trait Hooks: State {
     }
     /// Names active pauses of neighbours: ingress port and class.
     fn standing_pauses(&self, _add: &mut dyn FnMut(PortId, u8)) {}
+    /// Returns the pause frames of a port and class.
+    fn pause_frames(&self, _port: PortId, _class: u8) -> PauseFrames {
+        PauseFrames::default()
+    }
     /// Names counters of outputs that the neighbour mirrors: port, class, value, and modulus minus one.
     fn counters(&self, _add: &mut dyn FnMut(PortId, u8, u32, u32)) {}
     /// Adds the counts declared in [`Install::COUNTS`]; the summary adds up the counts of all nodes.
     fn counts(&self, _now: Moment, _tally: &mut dyn Tally) {}
 }
+
+/// Pause frames of a port and class, resumes included, as the counters of a switch count them.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct PauseFrames {
+    /// Sent to the neighbour.
+    pub sent: u64,
+    /// Received from the neighbour.
+    pub received: u64,
+    /// Received, without obeying: pauses without resumes.
+    pub ignored: u64,
+    /// Storms that the watchdog found.
+    pub storms: u64,
+}
+
+state!(PauseFrames { total: sent, received, ignored, storms; });
 
 /// The node at which a mechanism is installed.
 #[derive(Debug)]
@@ -495,6 +515,8 @@ pub trait Install: Sized {
     type Params;
     /// Label for readers.
     const LABEL: &'static str;
+    /// Reason of the mechanism's drops, for readers.
+    const DROPS: &'static str = Self::LABEL;
     /// Counts of the mechanism.
     const COUNTS: &'static [Count] = &[];
     /// The mechanism of switches that the component needs to act, and the warning for scenarios without that

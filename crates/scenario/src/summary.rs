@@ -7,6 +7,7 @@ use serde::{Serialize, Serializer};
 use serde_json::Value;
 use xoff_document::Draws;
 
+use crate::results::incidents::Incident;
 use crate::results::serving::summary::ServingSummary;
 use crate::results::statistics::{Active, Fct, Flows, Slowdown};
 use crate::warnings::Warning;
@@ -188,6 +189,8 @@ pub struct Summary {
     pub drops: u64,
     /// Data packets sent again.
     pub retransmitted: u64,
+    /// What happened out of the ordinary, in time.
+    pub incidents: Vec<Incident>,
     /// Warnings about the scenario.
     pub warnings: Vec<Warning>,
     /// Verdicts.

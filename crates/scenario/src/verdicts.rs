@@ -6,7 +6,7 @@ use xoff_models::ids::PortId;
 use xoff_models::mechanism::Hooks;
 use xoff_models::node::{FAULT, Node};
 use xoff_models::record::{Drop, Pause};
-use xoff_units::{Duration, Moment};
+use xoff_units::{Duration, Moment, index};
 
 use crate::audit::{Verdicts, Waiter};
 use crate::results::names::Names;
@@ -29,6 +29,19 @@ pub struct End {
     pub abort: Option<Abort>,
 }
 
+/// Drops for lack of room in lossless classes.
+#[derive(Debug, Clone, Copy)]
+pub struct LackOfRoom {
+    /// The first drop.
+    pub first: Drop,
+    /// Wire bytes dropped there within a burst.
+    pub bytes: u64,
+    /// All dropped packets.
+    pub packets: u64,
+    /// Pauses that the sender of the first dropped packet had not obeyed by the end of the run.
+    pub ignored: u64,
+}
+
 /// Data for audits: wire bytes of data, and counts.
 #[derive(Debug, Default)]
 pub struct Ledger {
@@ -45,8 +58,10 @@ pub struct Ledger {
     records: (usize, usize),
     /// Active pauses: node, port and class.
     standing: Vec<(u32, PortId, u8)>,
-    /// The first drop, wire bytes dropped there within a burst, and the number of dropped packets.
-    pub first_drop: Option<(Drop, u64, u64)>,
+    /// Drops for lack of room in lossless classes.
+    pub shortage: Option<LackOfRoom>,
+    /// The key of a warning about headroom.
+    pub small_headroom: Option<String>,
     /// Undelivered flows, and all flows.
     pub missing: u64,
     /// All flows.
@@ -113,10 +128,17 @@ impl Ledger {
     }
 
     fn loss(&self, names: &Names) -> Option<String> {
-        self.first_drop.map(|(d, bytes, packets)| {
+        self.shortage.map(|LackOfRoom { first: d, bytes, packets, ignored }| {
             let at = names.port(d.node, d.in_port);
+            let why = if ignored > 0 {
+                let peer = &names.nodes[index(names.ports[index(d.node)][d.in_port].peer)];
+                format!("; {peer} did not obey {ignored} pauses of this class there")
+            } else {
+                let warned = self.small_headroom.as_ref().map(|key| format!("; `xoff check` warns of {key}"));
+                warned.unwrap_or_default()
+            };
             format!(
-                "{packets} packets of a lossless class were dropped, the first at {} at {at}, class {}, out of port {}, with {bytes} B above XOFF; `xoff check` lists needed and available headroom of each port",
+                "{packets} packets of a lossless class were dropped, the first at {} at {at}, class {}, out of port {}, with {bytes} B above XOFF{why}",
                 d.at, d.class, d.port,
             )
         })

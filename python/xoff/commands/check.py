@@ -149,6 +149,9 @@ def _checked(
 
     network = report.get("network", {})
     display.out.print(f"[b]{escape(str(source.path if isinstance(source, running.Text) else source))}[/b] is valid")
+    for warning in report.get("warnings", []):
+        text = f"[yellow]warning[/yellow] {escape(warning['path'])}: {escape(warning['message'])}"
+        display.out.print(text, soft_wrap=True)
     display.out.print(
         "network: " + ", ".join(f"{value:,} {name}" for name, value in network.items() if isinstance(value, int))
     )
@@ -163,8 +166,6 @@ def _checked(
         display.out.print(escape(_folding_in_words(report["folding"])), soft_wrap=True)
     if costs is not None:
         display.out.print(costs_in_words(costs))
-    for warning in report.get("warnings", []):
-        display.out.print(f"[yellow]warning[/yellow] {escape(warning['path'])}: {escape(warning['message'])}")
     _show_deadlock(found, deadlock)
     return 0
 

@@ -71,6 +71,10 @@ class Breakdown:
     """The row of the flow in the table `flows`."""
     parts: tuple[Part, ...]
     """The parts in the order of the path. For an undelivered flow: the parts at the source."""
+    lost: dict[str, Any] | None = None
+    """The first row of the flow in the table `drops`."""
+    drops: int = 0
+    """The number of dropped packets of the flow."""
 
     @property
     def number(self) -> int:
@@ -109,6 +113,8 @@ class Breakdown:
             **{key: self.flow[key] for key in keys},
             "parts": [part.to_dict() for part in self.parts],
             "worst": None if worst is None else worst.to_dict(),
+            "drops": self.drops,
+            "first_drop": self.lost,
         }
 
 
@@ -128,8 +134,13 @@ def breakdowns(result: Result, forest: Forest | None = None) -> Iterator[Breakdo
     table = result.flows
     known = table.filter(pc.is_in(table["flow"], pa.array(sorted(rows), table["flow"].type)))
     flows = {row["flow"]: row for row in known.to_pylist()}
+    lost: dict[int, list[dict[str, Any]]] = {}
+    for row in result.drops.filter(pc.is_in(result.drops["flow"], pa.array(sorted(rows), pa.uint32()))).to_pylist():
+        lost.setdefault(row["flow"], []).append(row)
     for number in sorted(flows):
-        breakdown = Breakdown(flows[number], tuple(_parts(rows[number], forest)))
+        drops = lost.get(number, [])
+        parts = tuple(_parts(rows[number], forest))
+        breakdown = Breakdown(flows[number], parts, drops[0] if drops else None, len(drops))
         fct, slowdown = breakdown.flow["fct_ps"], breakdown.flow["slowdown"]
         if fct not in {None, breakdown.total_ps} or (fct is not None and (fct == 0 or slowdown is None)):
             raise InputError(f"{result.directory or 'the result'}: is damaged: parts of flow {number} do not add up")

@@ -26,7 +26,7 @@ from xoff.insight import (
     words,
 )
 from xoff.insight.rerun import given, repeated, whole
-from xoff.results import Result
+from xoff.results import Result, incidents
 from xoff.results.connections import ends
 
 _TREES = 5
@@ -54,6 +54,11 @@ class Question:
     def is_of_network(self) -> bool:
         """Whether a question about flows, pauses or ports is asked."""
         return bool(self.flows or self.worst or self.pauses or self.port)
+
+    @property
+    def is_general(self) -> bool:
+        """Whether the whole run is in question, and not a flow, a port or a request."""
+        return not (self.flows or self.port or self.request is not None or self.stretch)
 
 
 def command(directory: Path, question: Question, *, everything: bool, as_json: bool) -> None:
@@ -88,8 +93,10 @@ def command(directory: Path, question: Question, *, everything: bool, as_json: b
         raise InputError(f"--flow {carried}: {why}")
     slowest = _slowest(result, worst) if worst else []
     asked = {*flows, *slowest}
-    answer: dict[str, Any] = {}
+    answer: dict[str, Any] = {"happened": incidents.lines(result.summary)} if question.is_general else {}
     facts = ports.facts(result, port) if port is not None else None
+    if question.is_general and not as_json:
+        _show_incidents(result, everything=everything, says_nothing=not is_more)
     if asked or pauses:
         # The total cost of pauses needs the delays of all flows.
         result = repeated(result, None if pauses else asked, directory)
@@ -112,12 +119,29 @@ def command(directory: Path, question: Question, *, everything: bool, as_json: b
     if forest is not None:
         for flow in flows:
             _show_flow(found[flow], forest, everything=everything)
-        if worst:
-            _show_worst([found[flow] for flow in slowest if flow in found], forest, directory)
         if pauses:
             _show_trees(forest, everything=everything)
+        if worst:
+            _show_worst([found[flow] for flow in slowest if flow in found], forest, directory)
     if facts is not None:
         _show_port(facts)
+
+
+def _show_incidents(result: Result, *, everything: bool, says_nothing: bool = True) -> None:
+    """Prints what happened out of the ordinary, and the warnings: five lines, or all.
+
+    says_nothing: print a line if nothing happened.
+    """
+    from rich.markup import escape
+
+    from xoff import display
+
+    lines = incidents.lines(result.summary)
+    shown = lines if everything else lines[: incidents.MOST]
+    for line in shown or ([incidents.NOTHING] if says_nothing else []):
+        display.out.print(f"[b]{escape(formatting.plain(line))}[/b]", soft_wrap=True)
+    if len(shown) < len(lines):
+        display.out.print(f"… and {len(lines) - len(shown):,} more (--all or --json lists all)")
 
 
 def _refuse(result: Result, question: Question) -> None:
@@ -152,8 +176,9 @@ def _explain_jobs(result: Result, directory: Path, wanted: bool | None, *, every
     found, forest = job_command.explain(result, directory)
     measured = job_command.gains(result, found, asked=wanted)
     if as_json:
-        print(json.dumps({"jobs": job_command.answer(found, measured)}))
+        print(json.dumps({"happened": incidents.lines(result.summary), "jobs": job_command.answer(found, measured)}))
         return
+    _show_incidents(result, everything=everything)
     for number, one in enumerate(found):
         job_command.show(one, forest, None if measured is None else measured[number], everything=everything)
 
@@ -234,7 +259,9 @@ def _show_worst(found: list[Breakdown], forest: Forest, directory: Path) -> None
     )
     for one in found:
         flow, part = one.flow, one.worst
-        most = "none" if part is None else f"{one.share(part.ps):.0%} {words.what(part)}, at {_at(part, forest)}"
+        most = (
+            "none" if part is None else f"{one.share(part.ps):.0%} {words.of_flow(part, one)}, at {_at(part, forest)}"
+        )
         slowdown = "–" if flow["slowdown"] is None else f"{flow['slowdown']:.2f}"
         took = "not delivered" if flow["fct_ps"] is None else formatting.time(flow["fct_ps"])
         ends = f"{formatting.plain(flow['src'])} → {formatting.plain(flow['dst'])}"

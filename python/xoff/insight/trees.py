@@ -15,6 +15,7 @@ from typing import Any
 
 import pyarrow as pa
 
+from xoff.insight.causes import Causes
 from xoff.insight.origins import Asked, Origins, Pause, Root
 from xoff.results import Result
 
@@ -83,6 +84,8 @@ class Forest:
         """The trees, the costliest first."""
         self.peers: dict[tuple[str, int], str] = origins.peers
         """The peer of each port, by node and port."""
+        self.causes: dict[Root, str] = {}
+        """The fault at a root as a clause, for roots where a fault acted."""
         self._origins = origins
         found = [origins.find(pause) for pause in self.pauses]
         for pause, origin in zip(self.pauses, found, strict=True):
@@ -91,6 +94,9 @@ class Forest:
         for pause in self.pauses:
             self._settle(pause, roots)
         self._gather(result, [origin.asked for origin in found])
+        causes = Causes(result, self.peers)
+        clauses = {tree.root: causes.of(tree.root, tree.pauses) for tree in self.trees}
+        self.causes = {root: clause for root, clause in clauses.items() if clause is not None}
 
     def root_of(self, row: dict[str, Any]) -> Root | None:
         """Returns the root of the pause named in a row of the table `delays`; None if there is none."""

@@ -27,6 +27,12 @@ _KINDS = {
     "propagation": "along the link",
     "processing": "through the next node",
 }
+_AFTER_LOSS = {
+    "awaiting_ack": "waiting for a timeout:",
+    "retransmission": "retransmitting packets:",
+}
+"""Parts that a loss of the flow explains."""
+
 _ON_ITS_WAY = ("serialization", "propagation", "processing")
 
 
@@ -55,8 +61,21 @@ def what(part: Part) -> str:
     return _KINDS.get(part.kind, formatting.plain(part.kind))
 
 
+def lost_packet(row: Mapping[str, Any], drops: int) -> str:
+    """Returns the first lost packet of a flow as text, with the number of all."""
+    at = f"{formatting.plain(row['node'])} port {row['port']}"
+    reason = formatting.plain(str(row["reason"]))
+    more = f"; {drops:,} packets in all" if drops > 1 else ""
+    return f"packet {row['seq']} was dropped at {formatting.time(row['time_ps'])} at {at} ({reason}){more}"
+
+
 def of_flow(part: Part, breakdown: Breakdown) -> str:
-    """Returns the description of a part of a flow; of pacing also the notifications and the mean rate."""
+    """Returns the description of a part of a flow.
+
+    Of pacing it names also the notifications and the mean rate, of waiting for a timeout the packet that was lost.
+    """
+    if part.kind in _AFTER_LOSS and (lost := breakdown.lost) is not None:
+        return f"{_AFTER_LOSS[part.kind]} {lost_packet(lost, breakdown.drops)}"
     if part.kind != "pacing":
         return what(part)
     told = counted(int(breakdown.flow.get("notifications") or 0), "notification")
@@ -73,9 +92,10 @@ def place(node: str, port: int | None, peers: Mapping[tuple[str, int], str]) -> 
 
 def root_place(root: Root, forest: Forest) -> str:
     """Returns the root of pauses as text."""
-    if root.port is None:
-        return f"{formatting.plain(root.node)}, at the request of another mechanism"
-    return place(root.node, root.port, forest.peers)
+    at = place(root.node, root.port, forest.peers)
+    if (clause := forest.causes.get(root)) is not None:
+        return f"{at}, {clause}"
+    return f"{at}, at the request of another mechanism" if root.port is None else at
 
 
 def flows(sizes: Mapping[int, int], unit: str) -> str:

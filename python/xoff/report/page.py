@@ -164,8 +164,9 @@ class Page:
     again: Again
     audits: list[Audit] = field(default_factory=list)
     failures: list[str] = field(default_factory=list)
+    notes_title: str = "Warnings"
     warnings: list[str] = field(default_factory=list)
-    """Warnings about the scenario."""
+    """Warnings about the scenario; of a run first what happened."""
     networks: list[Network] = field(default_factory=list)
     memory: list[Drawing] = field(default_factory=list)
     """The memory of switches with a shared buffer."""

@@ -17,7 +17,7 @@ from xoff.plots import serving as serving_plots
 from xoff.report import charts, delays, jobs, memory_figure, replay, serving, switch_memory, topology
 from xoff.report.narrative import tell
 from xoff.report.page import MEANINGS, Again, Audit, Cell, Network, Page, Table, document_text, table
-from xoff.results import Result, connections, counts
+from xoff.results import Result, connections, counts, incidents
 
 # A distribution of fewer flows or messages is not drawn.
 _FEW = 20
@@ -34,7 +34,8 @@ def build(result: Result) -> Page:
         story=tell(scenario),
         again=_again(result),
         audits=audits(result.audits),
-        warnings=[f"{one['path']}: {one['message']}" for one in summary.get("warnings", ())],
+        notes_title="What happened",
+        warnings=incidents.lines(summary),
     )
     if "links" in result.tables:
         page.networks = [drawing("", result, result.flows if "flows" in result.tables else None)]
@@ -59,7 +60,7 @@ _LAST = ("simulated", "performance", "fingerprint")
 
 def _facts(result: Result) -> list[tuple[str, str]]:
     """Returns the numbers of a run: first those of the traffic, then those of the network, then those of the run."""
-    rows = [(what, text) for what, text in result.rows() if what not in {"audits", "warning"}]
+    rows = [(what, text) for what, text in result.rows() if what not in {"audits", "warning", "incident"}]
     last = [row for key in _LAST for row in rows if row[0] == key]
     first = [row for row in rows if row[0] not in _LAST and row[1] != "0"]
     # A count of zero is no empty card: that nothing was lost is an answer. Zeros follow the other numbers.

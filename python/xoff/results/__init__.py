@@ -14,7 +14,7 @@ from xoff import formatting
 from xoff._core import InputError
 from xoff.files.safe_read import read_json
 from xoff.files.type_check import mismatch
-from xoff.results import counts, high_water, notebook
+from xoff.results import counts, high_water, incidents, notebook
 from xoff.results.cost import cost_line
 from xoff.results.reading import parquet_reader
 from xoff.summary import Summary
@@ -227,6 +227,8 @@ class Result:
         what, (done, total) = measured(summary), measured_counts(summary)
         of = "" if what == "flows" else f" of {what},"
         lines = [
+            *(("incident", one["message"]) for one in summary.get("incidents", ())[: incidents.MOST]),
+            *(("warning", f"{one['path']}: {one['message']}") for one in summary.get("warnings", ())),
             ("simulated", formatting.time(summary.get("simulated_ps"))),
             *_jobs(summary),
             *_serving(summary),
@@ -245,7 +247,6 @@ class Result:
         lines += high_water.rows(summary)
         lines.append(("drops", f"{summary.get('drops', 0):,}"))
         lines.append(("audits", audit_line(self.audits)))
-        lines += [("warning", f"{one['path']}: {one['message']}") for one in summary.get("warnings", ())]
         if cost := cost_line(performance):
             lines.append(("performance", cost))
         lines.append(("fingerprint", self.fingerprint))

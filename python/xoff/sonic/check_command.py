@@ -65,7 +65,6 @@ def _show(found: Context, rows: list[Row]) -> None:
     ports = sum(len(one.up) for one in found.fabric.switches.values())
     chips = formatting.listed(dict(sorted(_counts(one.asic.name for one in found.fabric.switches.values()).items())))
     display.out.print(f"{len(found.fabric.switches):,} switches ({escape(chips)}), {ports:,} ports that are up")
-    _show_memory(found)
     groups = grouped(rows)
     for level, head, why in groups[:_SHOWN]:
         display.out.print(f"[{_STYLES[level]}]{level}[/{_STYLES[level]}] {escape(head)}")
@@ -79,6 +78,7 @@ def _show(found: Context, rows: list[Row]) -> None:
         display.out.print(f"unknown: {escape(text)}")
     if unread := unread_names(found.fabric):
         display.out.print(f"not read: {escape(', '.join(unread[:_SHOWN]))}" + (", …" if len(unread) > _SHOWN else ""))
+    _show_memory(found)
     counts = _counts(row.level for row in rows)
     totals = ", ".join(f"{counts.get(level, 0):,} {level}s" for level in _STYLES)
     display.out.print(f"{totals}; docs/reference/sonic-checks.md explains each check")

@@ -14,7 +14,8 @@ from xoff.summary import Summary
 
 # Keys of a summary that are not measurements of the network.
 _LEFT_OUT = {
-    "name", "seed", "version", "fingerprint", "sampled_every_ps", "audits", "warnings", "performance", "workloads",
+    "name", "seed", "version", "fingerprint", "sampled_every_ps", "audits", "incidents", "warnings", "performance",
+    "workloads",
 }  # fmt: skip
 # Keys of words, which may be null.
 _WORDS = {"algorithm", "protocol"}

@@ -213,6 +213,10 @@ pub trait Control: Sized {
     fn validate(_params: &Self::Params, _hosts: &Hosts<'_>) -> Result<(), ParamError> {
         Ok(())
     }
+    /// Warns of a parameter that was given, for a line: the key, and problem with remedy.
+    fn warn(_params: &Self::Params, _line: Line) -> Option<ParamError> {
+        None
+    }
     /// Returns the receiver's half of a host, for a control that needs a half at the destination. Such a
     /// control stands alone: no part of the scenario pulls.
     fn receiving(&self, _host: u32) -> Option<Box<dyn Receiving>> {

@@ -357,6 +357,10 @@ impl Control for Dcqcn {
         params.resolve(line.rate)
     }
 
+    fn warn(params: &Params, line: Line) -> Option<ParamError> {
+        line.small_window("window", params.window.map(|window| window.0 as f64))
+    }
+
     fn validate(params: &Params, hosts: &Hosts<'_>) -> Result<(), ParamError> {
         if let Some(g) = params.g.filter(|g| !(*g > 0.0 && *g < 1.0)) {
             return Err(("g", format!("{g} is out of range; allowed are numbers between 0 and 1")));

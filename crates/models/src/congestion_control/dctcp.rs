@@ -103,6 +103,10 @@ impl Control for Dctcp {
         }
     }
 
+    fn warn(params: &Params, line: Line) -> Option<ParamError> {
+        line.short_round_trip(params.round_trip)
+    }
+
     fn validate(params: &Params, hosts: &Hosts<'_>) -> Result<(), ParamError> {
         if !(params.g > 0.0 && params.g <= 1.0) {
             return Err((

@@ -238,6 +238,10 @@ impl Control for Hpcc {
         Self { law: Law::new(params, line), round_trip }
     }
 
+    fn warn(params: &Params, line: Line) -> Option<ParamError> {
+        line.short_round_trip(params.round_trip)
+    }
+
     fn validate(params: &Params, hosts: &Hosts<'_>) -> Result<(), ParamError> {
         if !(params.eta > 0.0 && params.eta <= 1.0) {
             return Err((

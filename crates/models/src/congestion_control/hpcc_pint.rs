@@ -96,6 +96,10 @@ impl Control for HpccPint {
         Self { law: Law::new(&params.law(), line), probability: params.probability, seed: line.seed }
     }
 
+    fn warn(params: &Params, line: Line) -> Option<ParamError> {
+        line.short_round_trip(params.round_trip)
+    }
+
     fn validate(params: &Params, hosts: &Hosts<'_>) -> Result<(), ParamError> {
         if !(params.probability > 0.0 && params.probability <= 1.0) {
             return Err((

@@ -104,6 +104,18 @@ macro_rules! registry {
                 }
             }
 
+            /// Warns of the given tables for a line: the key below `host.congestion_control`, and problem with remedy.
+            pub fn warn(&self, line: Line) -> Vec<(String, String)> {
+                let mut list = Vec::new();
+                $(if let Some((key, why)) = self.$module.as_ref().and_then(|params| $module::$name::warn(params, line)) {
+                    list.push((format!("{}.{key}", stringify!($module)), why));
+                })*
+                for (entry, params) in self.plugins.iter() {
+                    list.extend(entry.warn(params, line).map(|(key, why)| (format!("plugins.{}.{key}", entry.name), why)));
+                }
+                list
+            }
+
             /// The mechanism of switches that the given congestion control needs, and the warning for
             /// scenarios without the mechanism.
             pub fn listens_to(&self) -> Option<(&'static str, &'static str)> {

@@ -313,6 +313,10 @@ impl Control for Nscc {
         }
     }
 
+    fn warn(params: &Params, line: Line) -> Option<ParamError> {
+        line.short_round_trip(params.round_trip)
+    }
+
     fn validate(params: &Params, hosts: &Hosts<'_>) -> Result<(), ParamError> {
         for (key, time) in [("round_trip", params.round_trip), ("target", params.target)] {
             if time.is_some_and(|t| t < Duration::ns(10) || t > Duration::ms(1_000)) {

@@ -34,6 +34,7 @@ pub struct Vtable {
     settled: fn(&dyn Params, Line) -> Box<dyn Params>,
     new: fn(&'static str, &dyn Params, Line) -> Box<dyn AnyControl>,
     validate: fn(&dyn Params, &Hosts<'_>) -> Result<(), ParamError>,
+    warn: fn(&dyn Params, Line) -> Option<ParamError>,
 }
 
 impl PartKind for Vtable {
@@ -65,6 +66,7 @@ impl Entry<Vtable> {
             settled: |params, line| Box::new(C::settled(params.get(), line)),
             new: |part, params, line| Box::new(Erased { part, control: C::new(params.get(), line) }),
             validate: |params, hosts| C::validate(params.get(), hosts),
+            warn: |params, line| C::warn(params.get(), line),
         };
         Self::of::<C::Params>(name, about, part)
     }
@@ -79,6 +81,10 @@ impl Entry<Vtable> {
 
     pub(crate) fn make(&'static self, params: &dyn Params, line: Line) -> Foreign {
         Foreign { entry: self, control: (self.part.new)(self.name, params, line) }
+    }
+
+    pub(crate) fn warn(&self, params: &dyn Params, line: Line) -> Option<ParamError> {
+        (self.part.warn)(params, line)
     }
 
     pub(crate) fn validate(&self, params: &dyn Params, hosts: &Hosts<'_>) -> Result<(), ParamError> {

@@ -126,6 +126,10 @@ impl Control for Rccc {
         Some(Rules { part: "rccc", first: most, batch: batch as u32, time, demand, adaption })
     }
 
+    fn warn(params: &Params, line: Line) -> Option<ParamError> {
+        line.short_round_trip(params.round_trip)
+    }
+
     fn validate(params: &Params, hosts: &Hosts<'_>) -> Result<(), ParamError> {
         if params.round_trip.is_some_and(|t| t < Duration::ns(10) || t > Duration::ms(1_000)) {
             return Err(("round_trip", "allowed are 10ns to 1s".into()));

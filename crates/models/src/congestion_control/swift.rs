@@ -170,6 +170,11 @@ impl Control for Swift {
         }
     }
 
+    fn warn(params: &Params, line: Line) -> Option<ParamError> {
+        let payload = line.framing.payload as f64;
+        line.small_window("maximum_window", params.maximum_window.map(|packets| packets * payload))
+    }
+
     fn validate(params: &Params, hosts: &Hosts<'_>) -> Result<(), ParamError> {
         if params.base_target < Duration::ns(10) || params.base_target > Duration::ms(1_000) {
             return Err(("base_target", "allowed are 10ns to 1s".into()));

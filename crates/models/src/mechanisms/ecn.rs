@@ -138,6 +138,7 @@ pub const MARKED: Count = Count::number("marked", "packets marked");
 impl Install for Ecn {
     type Params = Params;
     const LABEL: &'static str = "ECN";
+    const DROPS: &'static str = "RED";
     const COUNTS: &'static [Count] = &[MARKED];
 
     fn install(params: &Params, site: &Site<'_>, _: &mut Core) -> Option<Self> {

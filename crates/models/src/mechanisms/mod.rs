@@ -21,8 +21,8 @@ use crate::count::{Group, Tally, listened};
 use crate::effects::Effects;
 use crate::framing::Framing;
 use crate::mechanism::{
-    Admit, Crossing, Departure, Dequeued, Enqueued, Hooks, Ingress, Install, Levels, Other, Place, PortShape,
-    Properties, QueueAt, Site, ValidationContext, Verdict, Watches,
+    Admit, Crossing, Departure, Dequeued, Enqueued, Hooks, Ingress, Install, Levels, Other, PauseFrames,
+    Place, PortShape, Properties, QueueAt, Site, ValidationContext, Verdict, Watches,
 };
 use crate::packet::Packet;
 use crate::param_error::{ParamError, remove};
@@ -99,6 +99,11 @@ macro_rules! registry {
             /// Returns the name in scenarios and summaries.
             pub const fn name(&self) -> &'static str {
                 match self { $($(Self::$name(_) => stringify!($module),)*)* Self::Plugin(plugin) => plugin.name }
+            }
+
+            /// Returns the reason of its drops. See [`Install::DROPS`].
+            pub const fn drops_as(&self) -> &'static str {
+                match self { $($(Self::$name(_) => $module::$name::DROPS,)*)* Self::Plugin(plugin) => plugin.name }
             }
         }
 
@@ -245,6 +250,9 @@ impl Hooks for Mechanism {
         each!(self, m => m.counters(add));
     }
 
+    fn pause_frames(&self, port: PortId, class: u8) -> PauseFrames {
+        each!(self, m => m.pause_frames(port, class))
+    }
     fn standing_pauses(&self, add: &mut dyn FnMut(PortId, u8)) {
         each!(self, m => m.standing_pauses(add));
     }
@@ -613,6 +621,11 @@ impl Mechanisms {
     /// Returns the name of the mechanism of this number.
     pub fn name(&self, owner: u8) -> &'static str {
         self.list[usize::from(owner)].name()
+    }
+
+    /// Returns the reason of drops by the mechanism of this number.
+    pub fn drops_as(&self, owner: u8) -> &'static str {
+        self.list[usize::from(owner)].drops_as()
     }
 
     /// Returns all mechanisms.

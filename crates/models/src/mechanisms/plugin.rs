@@ -12,7 +12,9 @@ use crate::core::Core;
 use crate::count::Tally;
 use crate::effects::Effects;
 use crate::ids::{PortId, QueueId};
-use crate::mechanism::{Admit, Crossing, Departure, Dequeued, Enqueued, Hooks, Place, Verdict, Watches};
+use crate::mechanism::{
+    Admit, Crossing, Departure, Dequeued, Enqueued, Hooks, PauseFrames, Place, Verdict, Watches,
+};
 use crate::packet::Packet;
 use crate::plugin_parts::running;
 
@@ -113,6 +115,7 @@ hooks! {
     reads
     fn watches() -> Watches;
     fn pauses_because(from: PortId, class: u8, port: PortId, told: u8) -> bool;
+    fn pause_frames(port: PortId, class: u8) -> PauseFrames;
     fn standing_pauses(add: &mut dyn FnMut(PortId, u8)) -> ();
     fn counters(add: &mut dyn FnMut(PortId, u8, u32, u32)) -> ();
     fn counts(now: Moment, tally: &mut dyn Tally) -> ();

@@ -23,13 +23,20 @@ impl Lines {
     /// Computes the properties from a network.
     pub fn new(topology: &Topology, ports: &[Vec<PortSpec>], settings: &Settings) -> Self {
         let nominal = Line::nominal(settings.framing);
+        // A key that warns for a long round trip depends on the round trip.
         // Only users of acknowledgements or pulls, and components that declare the need, require the round
         // trip.
+        let slow = Line { round_trip: Duration::ms(1_000), answered: Duration::ms(1_000), ..nominal };
+        let may_warn = |stack: &Stack| {
+            let mut controls = stack.controls().into_iter().map(|(_, control)| control.warn(slow));
+            controls.any(|list| !list.is_empty()) || !stack.transport.warn(slow).is_empty()
+        };
         let asks = |stack: &Stack| {
             let mut controls = stack.controls().into_iter().map(|(_, control)| control);
             controls
                 .any(|control| Scheme::new(control, nominal).hears_acks() || control.pulls(nominal).is_some())
                 || stack.transport.wants_round_trip()
+                || may_warn(stack)
         };
         let shortest = settings.protocols().iter().filter(|p| p.acknowledges()).map(|p| p.timeouts().0).min();
         let needs_it = settings.stacks.list().iter().any(asks)

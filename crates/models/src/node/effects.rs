@@ -138,7 +138,7 @@ impl Node {
 
     /// Drops the data of queues of a port. For all counts, the data has left the queues.
     fn discard(&mut self, port: PortId, queues: Queues, owner: u8, cx: &mut Cx<'_>) {
-        let by = Some(self.mechanisms.name(owner));
+        let by = Some(self.mechanisms.drops_as(owner));
         for queue in QueueId::all(self.core.ports[port].queues.len()).skip(1) {
             if !queues.has(queue, &self.core.ports[port].queues[queue]) {
                 continue;

@@ -151,7 +151,7 @@ impl Node {
                 None
             }
             Err(Refusal::Drop(by)) => {
-                self.drop_packet(port, queue, packet, Some(self.mechanisms.name(by)), cx);
+                self.drop_packet(port, queue, packet, Some(self.mechanisms.drops_as(by)), cx);
                 None
             }
         }

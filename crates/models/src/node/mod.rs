@@ -37,7 +37,7 @@ use crate::delays::{Recorder, Traced};
 use crate::effects::Effects;
 use crate::endpoint::Endpoint;
 use crate::frames::Kind;
-use crate::mechanism::Hooks;
+use crate::mechanism::{Hooks, PauseFrames};
 use crate::mechanisms::Mechanisms;
 use crate::packet::Packet;
 use crate::queueing::port::Choice;
@@ -231,6 +231,18 @@ impl Node {
             && self.open_pauses.is_empty()
             && self.core.ports.iter().all(|port| port.waiting == 0)
             && self.endpoint.as_ref().is_none_or(|endpoint| endpoint.is_quiet() && endpoint.is_handed_over())
+    }
+
+    /// Returns the pause frames of a port and class, over all mechanisms.
+    pub fn pause_frames(&self, port: PortId, class: u8) -> PauseFrames {
+        let mut sum = PauseFrames::default();
+        for frames in self.mechanisms.iter().map(|m| m.pause_frames(port, class)) {
+            sum.sent += frames.sent;
+            sum.received += frames.received;
+            sum.ignored += frames.ignored;
+            sum.storms += frames.storms;
+        }
+        sum
     }
 
     /// A node at rest.

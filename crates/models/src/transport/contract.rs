@@ -186,6 +186,10 @@ pub trait Transport: Sized {
     fn validate(_params: &Self::Params, _framing: &Framing) -> Result<(), ParamError> {
         Ok(())
     }
+    /// Warns of a parameter that was given, for a line: the key, and problem with remedy.
+    fn warn(_params: &Self::Params, _line: Line) -> Option<ParamError> {
+        None
+    }
     /// Returns the rules by which receivers pull, for transports with pulls; `line` belongs to a host.
     fn pulls(&self, _line: Line) -> Option<Rules> {
         None

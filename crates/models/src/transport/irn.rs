@@ -157,6 +157,10 @@ impl Transport for Irn {
         }
     }
 
+    fn warn(params: &Params, line: Line) -> Option<ParamError> {
+        line.small_window("bdp_cap", params.bdp_cap.map(|bytes| bytes.0 as f64))
+    }
+
     fn validate(params: &Params, framing: &Framing) -> Result<(), ParamError> {
         check_timeout("rto_low", params.rto_low)?;
         check_timeout("rto_high", params.rto_high)?;

@@ -100,6 +100,18 @@ macro_rules! registry {
                 }
             }
 
+            /// Warns of the given tables for a line: the key below `host.transport`, and problem with remedy.
+            pub fn warn(&self, line: Line) -> Vec<(String, String)> {
+                let mut list = Vec::new();
+                $(if let Some((key, why)) = self.$module.as_ref().and_then(|params| <$module::$name as Transport>::warn(params, line)) {
+                    list.push((format!("{}.{key}", stringify!($module)), why));
+                })*
+                for (entry, params) in self.plugins.iter() {
+                    list.extend(entry.warn(params, line).map(|(key, why)| (format!("plugins.{}.{key}", entry.name), why)));
+                }
+                list
+            }
+
             /// True when a default follows from the longest round trip of the network.
             pub fn wants_round_trip(&self) -> bool {
                 false$(|| self.$module.as_ref().is_some_and(<$module::$name as Transport>::wants_round_trip))*

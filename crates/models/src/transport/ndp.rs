@@ -148,6 +148,11 @@ impl Transport for Ndp {
         Self { packets, window: params.window.unwrap_or(1), rate: params.rate }
     }
 
+    fn warn(params: &Params, line: Line) -> Option<ParamError> {
+        let packet = line.framing.largest() as f64;
+        line.small_window("window", params.window.map(|packets| f64::from(packets) * packet))
+    }
+
     fn validate(params: &Params, _: &Framing) -> Result<(), ParamError> {
         if params.window == Some(0) {
             return Err(("window", "must be above zero, as a pull answers a packet".into()));

@@ -31,6 +31,7 @@ pub struct Vtable {
     settled: fn(&dyn Params, Line) -> Box<dyn Params>,
     new: fn(&'static str, &dyn Params, &Framing) -> Box<dyn AnyTransport>,
     validate: fn(&dyn Params, &Framing) -> Result<(), ParamError>,
+    warn: fn(&dyn Params, Line) -> Option<ParamError>,
 }
 
 impl PartKind for Vtable {
@@ -60,6 +61,7 @@ impl Entry<Vtable> {
             settled: |params, line| Box::new(T::settled(params.get(), line)),
             new: |part, params, framing| Box::new(Erased { part, transport: T::new(params.get(), framing) }),
             validate: |params, framing| T::validate(params.get(), framing),
+            warn: |params, line| T::warn(params.get(), line),
         };
         Self::of::<T::Params>(name, about, part)
     }
@@ -74,6 +76,10 @@ impl Entry<Vtable> {
 
     pub(crate) fn make(&'static self, params: &dyn Params, framing: &Framing) -> Foreign {
         Foreign { entry: self, transport: (self.part.new)(self.name, params, framing) }
+    }
+
+    pub(crate) fn warn(&self, params: &dyn Params, line: Line) -> Option<ParamError> {
+        (self.part.warn)(params, line)
     }
 
     pub(crate) fn validate(&self, params: &dyn Params, framing: &Framing) -> Result<(), ParamError> {

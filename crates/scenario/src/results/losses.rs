@@ -14,7 +14,7 @@ use super::rows::{Row, row_set, times};
 use crate::runner::Runner;
 use crate::summary::Summary;
 use crate::table::{Column, Data};
-use crate::verdicts::Ledger;
+use crate::verdicts::{LackOfRoom, Ledger};
 
 row_set! { drops: Drop }
 
@@ -50,8 +50,13 @@ impl Collect for Losses {
         self.rows.drops.append(&mut drops);
     }
 
-    fn judge(&self, _: &Checkpoint<'_, Node>, _: &Shared, ledger: &mut Ledger) {
-        ledger.first_drop = self.shortage.first.map(|(drop, bytes)| (drop, bytes, self.shortage.drops));
+    fn judge(&self, cp: &Checkpoint<'_, Node>, shared: &Shared, ledger: &mut Ledger) {
+        ledger.shortage = self.shortage.first.map(|(drop, bytes)| {
+            let spec = &shared.names.ports[index(drop.node)][drop.in_port];
+            let view = &shared.unfold.views()[index(spec.peer)];
+            let sender = cp.node(view.of).pause_frames(shared.unfold.port(view, spec.peer_port), drop.class);
+            LackOfRoom { first: drop, bytes, packets: self.shortage.drops, ignored: sender.ignored }
+        });
     }
 
     fn finish(&mut self, cp: &Checkpoint<'_, Node>, shared: &mut Shared) {
@@ -67,11 +72,28 @@ impl Collect for Losses {
 /// Drops at one port and class within this time count as one shortage of headroom.
 const BURST: Duration = Duration::us(20);
 
-/// Drops for lack of room in lossless classes.
-struct Shortage {
+/// The lossless classes of ingress ports.
+pub struct Lossless {
     /// Settings of all ports, with the lossless classes of each.
     locals: Locals,
-    lossless: Vec<ClassSet>,
+    classes: Vec<ClassSet>,
+}
+
+impl Lossless {
+    pub fn new(locals: &Locals) -> Self {
+        let classes = locals.list().iter().map(|local| local.mechanisms.lossless()).collect();
+        Self { locals: locals.clone(), classes }
+    }
+
+    /// True if a dropped packet came in a lossless class.
+    pub fn has(&self, drop: &Drop) -> bool {
+        self.classes[self.locals.place(index(drop.node), drop.in_port)].has(drop.class)
+    }
+}
+
+/// Drops for lack of room in lossless classes.
+struct Shortage {
+    lossless: Lossless,
     /// The first drop, and the wire bytes dropped at the same port and class within [`BURST`].
     first: Option<(Drop, u64)>,
     drops: u64,
@@ -79,14 +101,12 @@ struct Shortage {
 
 impl Shortage {
     fn new(locals: &Locals) -> Self {
-        let lossless = locals.list().iter().map(|local| local.mechanisms.lossless()).collect();
-        Self { locals: locals.clone(), lossless, first: None, drops: 0 }
+        Self { lossless: Lossless::new(locals), first: None, drops: 0 }
     }
 
     fn note(&mut self, d: &Drop) {
         // A drop by a mechanism is no lack of room.
-        let is_lossless = || self.lossless[self.locals.place(index(d.node), d.in_port)].has(d.class);
-        if d.by.is_some() || !is_lossless() {
+        if d.by.is_some() || !self.lossless.has(d) {
             return;
         }
         self.drops += 1;
@@ -139,7 +159,7 @@ impl Row for Drop {
             },
             Column {
                 name: "reason",
-                meaning: "Reason: `buffer full`, or the name of the mechanism that dropped the packet.",
+                meaning: "Reason: `buffer full`, `fault`, `PFC watchdog`, `RED`, or the name of the mechanism that dropped the packet.",
                 data: reasons,
             },
         ]

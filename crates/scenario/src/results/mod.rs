@@ -40,7 +40,7 @@ use crate::summary::Summary;
 use crate::table::Table;
 use crate::traffic::goes_on;
 use crate::verdicts::{End, Ledger, judge};
-use crate::warnings::{Warning, warnings};
+use crate::warnings::{Warning, small_headroom, warnings};
 
 /// Rows are handed on in batches of this size.
 const BATCH: usize = 1 << 16;
@@ -145,6 +145,7 @@ registry! {
     workloads: Workloads,
     faults: Faults,
     serving: Serving,
+    incidents: Incidents,
     components: Components,
 }
 
@@ -281,8 +282,11 @@ impl Results {
             ledger.enter(id, cp.node(id), |peer| cp.node(peer));
         }
         self.all.judge(cp, &self.shared, &mut ledger);
+        ledger.small_headroom = small_headroom(&self.warnings);
         self.all.finish(cp, &mut self.shared);
-        judge(&ledger, &self.shared.names, scenario, end)
+        let verdicts = judge(&ledger, &self.shared.names, scenario, end);
+        self.all.incidents.judged(&verdicts);
+        verdicts
     }
 
     /// Returns the tables with the rows not yet handed on.

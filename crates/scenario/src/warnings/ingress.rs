@@ -18,12 +18,21 @@ pub struct Warning {
     pub path: String,
     /// Problem and remedy.
     pub message: String,
+    /// True if headroom is smaller than needed.
+    #[serde(skip)]
+    pub is_of_headroom: bool,
 }
 
 impl Warning {
     /// On a key.
     pub fn new(path: impl Into<String>, message: impl Into<String>) -> Self {
-        Self { path: path.into(), message: message.into() }
+        Self { path: path.into(), message: message.into(), is_of_headroom: false }
+    }
+
+    /// Of headroom that is smaller than needed.
+    #[must_use]
+    pub fn of_headroom(self) -> Self {
+        Self { is_of_headroom: true, ..self }
     }
 }
 

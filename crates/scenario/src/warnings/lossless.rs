@@ -24,6 +24,7 @@ pub fn warnings(runner: &Runner, ports: &[IngressPorts]) -> Vec<Warning> {
     ports.iter().filter_map(|port| small_headroom(runner, port)).for_each(&mut add);
     classes_without_pfc(runner).into_iter().for_each(&mut add);
     disobedient(runner).into_iter().for_each(&mut add);
+    silent(runner).into_iter().for_each(&mut add);
     ports.iter().filter_map(|port| hasty_watchdog(runner, port)).for_each(&mut add);
     list
 }
@@ -38,7 +39,7 @@ fn small_headroom(runner: &Runner, port: &IngressPorts) -> Option<Warning> {
          give {needed}, or remove the key",
         port.rate, port.delay
     );
-    Some(Warning::new(at(&table(runner, port.place, "switch.buffer.shared"), "headroom"), why))
+    Some(Warning::new(at(&table(runner, port.place, "switch.buffer.shared"), "headroom"), why).of_headroom())
 }
 
 /// Warns of workloads whose transport retransmits all after a loss, in a class that PFC does not protect.
@@ -87,6 +88,37 @@ fn disobedient(runner: &Runner) -> Vec<Warning> {
             let (own, other) = (table(runner, place, pfc), locals.place(index(link.peer), link.peer_port));
             let path = if own == pfc { at(&table(runner, other, pfc), "send") } else { at(&own, "obey") };
             list.push(Warning::new(path, why));
+        }
+    }
+    list
+}
+
+/// Warns of ports that do not pause their neighbour, where an override takes the pauses away from a class of the scenario.
+fn silent(runner: &Runner) -> Vec<Warning> {
+    let (locals, topology, scenario) = (&runner.settings.locals, &runner.topology, runner.scenario());
+    let mut list = Vec::new();
+    if scenario.switch.buffer == buffer::Params::Unlimited {
+        return list;
+    }
+    let elsewhere = scenario.switch.mechanisms().stopped()[0];
+    for (node, spec) in topology.nodes.iter().enumerate().filter(|(_, spec)| spec.forwards && !spec.is_host) {
+        for (port, link) in PortId::each(&runner.ports[node]) {
+            let asks = locals.at(node, port).mechanisms.stopped()[0];
+            let used = |class: &u8| scenario.workload.iter().any(|workload| workload.class == *class);
+            let obeyed = locals.at(index(link.peer), link.peer_port).mechanisms.stopped()[1];
+            let Some(class) = elsewhere.without(asks).lowest().filter(used).filter(|class| obeyed.has(*class)) else {
+                continue;
+            };
+            let peer = &topology.nodes[index(link.peer)].name;
+            let why = format!(
+                "{name} does not pause class {class} of {peer}, as it does elsewhere: when its buffer is full, {name} loses packets \
+                 that come from {peer}; send the pauses",
+                name = spec.name
+            );
+            list.push(Warning::new(
+                at(&table(runner, locals.place(node, port), "switch.flow_control.pfc"), "send"),
+                why,
+            ));
         }
     }
     list

@@ -2,6 +2,7 @@
 
 mod ingress;
 mod lossless;
+mod rates;
 
 use std::collections::{BTreeSet, VecDeque};
 use std::sync::Arc;
@@ -30,6 +31,7 @@ pub fn warnings(runner: &Runner) -> Vec<Warning> {
     let ports = ingress_ports(runner);
     let mut list = level_warnings(runner, &ports);
     list.extend(lossless::warnings(runner, &ports));
+    list.extend(rates::warnings(runner));
     if s.host.relay.scheduler == Scheduler::PerFlow && s.switch.scheduler != scheduler::Scheduler::Strict {
         let why = "switch.scheduler divides ports among classes; within a class, own and relayed flows of a relay take turns by packets";
         list.push(Warning::new("host.relay.scheduler", why));
@@ -38,7 +40,9 @@ pub fn warnings(runner: &Runner) -> Vec<Warning> {
     list.extend(uncut(runner));
     list.extend(unheard(runner));
     list.extend(scattered(runner));
-    list.extend(hasty(runner));
+    let lines = Lines::new(&runner.topology, &runner.ports, &runner.settings);
+    list.extend(hasty(runner, &lines));
+    list.extend(small_windows(runner, &lines));
     list.extend(shared_hosts(runner));
     if !s.switch.mechanisms().any(|p| p.routes) {
         list.extend(unequal_choices(&runner.topology, &runner.ports));
@@ -62,6 +66,11 @@ pub fn warnings(runner: &Runner) -> Vec<Warning> {
     list
 }
 
+/// Returns the key of a warning about headroom.
+pub fn small_headroom(warnings: &[Warning]) -> Option<String> {
+    warnings.iter().find(|one| one.is_of_headroom).map(|warning| warning.path.clone())
+}
+
 /// Warns of hosts with ranks of two jobs, once for each job.
 fn shared_hosts(runner: &Runner) -> Vec<Warning> {
     let jobs = &runner.plan.jobs;
@@ -78,8 +87,7 @@ fn shared_hosts(runner: &Runner) -> Vec<Warning> {
 }
 
 /// Warns of timeouts below the longest round trip.
-fn hasty(runner: &Runner) -> Vec<Warning> {
-    let lines = Lines::new(&runner.topology, &runner.ports, &runner.settings);
+fn hasty(runner: &Runner, lines: &Lines) -> Vec<Warning> {
     let longest = lines.longest_round_trip();
     let warn = |stack: &Stack| {
         let protocol = lines.protocol(stack);
@@ -92,6 +100,28 @@ fn hasty(runner: &Runner) -> Vec<Warning> {
         })
     };
     runner.settings.stacks.list().iter().filter_map(warn).collect()
+}
+
+/// Warns of given windows of hosts, at the fastest line of each stack.
+fn small_windows(runner: &Runner, lines: &Lines) -> Vec<Warning> {
+    let hosts = runner.topology.nodes.iter().zip(&runner.ports).filter(|(node, _)| node.is_host);
+    let Some(rate) = hosts.flat_map(|(_, ports)| ports.iter().map(|port| port.link.rate)).max() else {
+        return Vec::new();
+    };
+    let line = lines.of(rate);
+    let mut list: Vec<Warning> = Vec::new();
+    for stack in runner.settings.stacks.list() {
+        let of_controls = stack.controls().into_iter().flat_map(|(of, control)| {
+            let path = Stack::control_path(of);
+            control.warn(line).into_iter().map(move |(key, why)| Warning::new(format!("{path}.{key}"), why))
+        });
+        let of_transport = stack.transport.warn(line).into_iter();
+        let of_transport =
+            of_transport.map(|(key, why)| Warning::new(format!("{}.{key}", stack.paths()[0]), why));
+        list.extend(of_controls.chain(of_transport).collect::<Vec<_>>());
+    }
+    list.dedup();
+    list
 }
 
 /// Warns of cut-through headers as large as a packet.
@@ -171,7 +201,7 @@ fn level_warnings(runner: &Runner, ports: &[IngressPorts]) -> Vec<Warning> {
                 let why = format!(
                     "{shared}{available} above XOFF {xoff} is below the {needed} of headroom for a {rate} link of {delay}: packets may be lost"
                 );
-                list.push(Warning::new(at(part.path(), "xoff"), why));
+                list.push(Warning::new(at(part.path(), "xoff"), why).of_headroom());
             }
             if !(*is_host && marks_at_switches_alone(runner, part.as_ref())) {
                 let path = || table(runner, *place, part.path());

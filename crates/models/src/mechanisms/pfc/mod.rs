@@ -30,8 +30,8 @@ use crate::count::{Count, LATE, PAUSED, Tally};
 use crate::effects::{Asker, Because, Effect, Effects};
 use crate::frames::{self, Kind};
 use crate::mechanism::{
-    Admit, Crossing, Dequeued, Enqueued, Hooks, Ingress, Install, Levels, Place, Properties, Site,
-    ValidationContext, Verdict, Watches,
+    Admit, Crossing, Dequeued, Enqueued, Hooks, Ingress, Install, Levels, PauseFrames, Place, Properties,
+    Site, ValidationContext, Verdict, Watches,
 };
 use crate::packet::Packet;
 use crate::param_error::ParamError;
@@ -92,19 +92,20 @@ pub struct Pfc {
     slots: Option<Box<Slots>>,
     /// True at a host whose flows are held by relays.
     hears_of_slots: bool,
-    /// Pauses begun, frames sent, and the time from XOFF to XON.
+    /// For each port and class: frames.
+    frames: Vec<PauseFrames>,
+    /// Pauses begun, and the time from XOFF to XON.
     pauses: u64,
-    frames: u64,
     above_xoff: Duration,
 }
 
 state!(Pfc {
     value: lose_resumes, pausing, over, paused_by_output, is_paused;
     dues: expires, refresh;
-    part: delayed, watchdog, slots;
+    part: delayed, watchdog, slots, frames;
     constant: trigger, frame_bytes, quanta, refreshes, classes, sends, obeys, passes_on, raises_classes, hears_of_slots;
     sinces: since;
-    total: pauses, frames, above_xoff;
+    total: pauses, above_xoff;
 });
 
 const REFRESH: u32 = 1 << 24;
@@ -137,8 +138,8 @@ impl Pfc {
             watchdog: None,
             slots: None,
             hears_of_slots: false,
+            frames: vec![PauseFrames::default(); groups],
             pauses: 0,
-            frames: 0,
             above_xoff: Duration::ZERO,
         }
     }
@@ -243,7 +244,7 @@ impl Pfc {
             self.lose_resumes -= 1;
             return;
         }
-        self.frames += 1;
+        self.frames[group].sent += 1;
         effects.push(Effect::Send(port, self.frame(class, 0)));
     }
 
@@ -269,6 +270,7 @@ impl Pfc {
         if watchdog.look(group, WATCH | number(group), effects) == Found::Nothing {
             return;
         }
+        self.frames[group].storms += 1;
         if watchdog.drops() {
             let queues = core.queues_of(port, class).map(|q| &core.ports[port].queues[q].packets);
             watchdog.dropped += wide(queues.flat_map(Ring::iter).filter(|p| p.is_data()).count());
@@ -279,18 +281,17 @@ impl Pfc {
 
     fn send_pause(&mut self, port: PortId, class: u8, core: &Core, effects: &mut Effects) {
         let quanta = self.quanta.unwrap_or(u16::MAX);
-        let frame = self.frame(class, quanta);
+        let (group, frame) = (self.group(port, class), self.frame(class, quanta));
         // A pause of the class that still waits for the link says the same: the link may be slower than the
         // refresh.
         let said = frame.payload::<frames::Pfc>().map(|said| said.classes);
         let mut waiting =
             core.ports[port].queues[0].packets.iter().rev().filter_map(Packet::payload::<frames::Pfc>);
         if waiting.find(|other| Some(other.classes) == said).is_none_or(|other| other.quanta == 0) {
-            self.frames += 1;
+            self.frames[group].sent += 1;
             effects.push(Effect::Send(port, frame));
         }
         if let Some(quanta) = self.quanta {
-            let group = self.group(port, class);
             let length = core.ports[port].rate.time(u64::from(quanta) * BITS_A_QUANTUM / 8);
             self.refresh[group] = effects.now + if self.refreshes { length / 2 } else { length };
             if self.refreshes {
@@ -309,6 +310,7 @@ const DROPPED: Count = Count::number("dropped_in_storms", "dropped in PFC storms
 impl Install for Pfc {
     type Params = Params;
     const LABEL: &'static str = "PFC";
+    const DROPS: &'static str = "PFC watchdog";
     const COUNTS: &'static [Count] = &[PAUSES, FRAMES, ABOVE, STORMS, DROPPED, LATE, PAUSED];
 
     /// Hosts obey pauses and ask for none.
@@ -580,10 +582,12 @@ impl Hooks for Pfc {
             return Verdict::Pass;
         };
         let (class, is_pause) = (classes.trailing_zeros() as u8, quanta > 0);
+        let group = self.group(port, class);
+        self.frames[group].received += 1;
         if !self.obeys[port].has(class) {
+            self.frames[group].ignored += u64::from(is_pause);
             return Verdict::Consume;
         }
-        let group = self.group(port, class);
         if !is_pause || !self.delayed.put_off(port, group, RESPOND | number(group), effects) {
             self.hear(port, class, is_pause, effects);
         }
@@ -648,6 +652,10 @@ impl Hooks for Pfc {
         }
     }
 
+    fn pause_frames(&self, port: PortId, class: u8) -> PauseFrames {
+        self.frames[self.group(port, class)]
+    }
+
     fn standing_pauses(&self, add: &mut dyn FnMut(PortId, u8)) {
         for group in (0..self.pausing.len()).filter(|g| self.pausing[*g] > 0) {
             let (port, class) = self.classes.of(group);
@@ -658,8 +666,8 @@ impl Hooks for Pfc {
     fn counts(&self, now: Moment, tally: &mut dyn Tally) {
         let standing = self.over.iter().zip(&self.since).filter(|p| *p.0 > 0).map(|p| now.since(*p.1));
         tally.add(PAUSES, self.pauses);
-        tally.add(FRAMES, self.frames);
-        tally.add(STORMS, self.watchdog.as_ref().map_or(0, |w| w.storms));
+        tally.add(FRAMES, self.frames.iter().map(|frames| frames.sent).sum());
+        tally.add(STORMS, self.frames.iter().map(|frames| frames.storms).sum());
         tally.add(DROPPED, self.watchdog.as_ref().map_or(0, |w| w.dropped));
         tally.add(ABOVE, standing.fold(self.above_xoff, |a, b| a + b).ps());
     }

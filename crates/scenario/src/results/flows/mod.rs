@@ -13,7 +13,7 @@ use xoff_models::record::Drop;
 use xoff_models::symmetry::View;
 use xoff_units::Duration;
 
-use self::slow::{ShutOut, Stuck};
+use self::slow::{ShutOut, Stuck, Why};
 use self::table::Flow;
 use super::contract::{Collect, Shared};
 use super::news::{FlowEnd, Over, Partial};
@@ -139,6 +139,19 @@ impl Collect for Flows {
         ledger.flows = shared.ends.count().0;
         ledger.open_lost = shared.ends.open_lost();
         ledger.too_fast = self.too_fast;
+    }
+
+    fn finish(&mut self, cp: &Checkpoint<'_, Node>, shared: &mut Shared) {
+        let nodes = || shared.unfold.simulated().map(|id| cp.node(id));
+        let is_disordered =
+            |node: &Node| node.endpoint.as_ref().is_some_and(|endpoint| endpoint.reordered > 0);
+        self.shut_out.learn(if nodes().any(|node| node.counts.dropped_bytes > 0) {
+            Why::Losses
+        } else if nodes().any(is_disordered) {
+            Why::Disorder
+        } else {
+            Why::Early
+        });
     }
 
     fn summarize(&mut self, shared: &mut Shared, summary: &mut Summary) {

@@ -18,6 +18,19 @@ pub(super) struct ShutOut {
     flows: u64,
     /// The flow with the largest share of retransmissions: number, packets, retransmissions.
     worst: Option<(u32, u64, u64)>,
+    why: Why,
+}
+
+/// Why packets were sent again. Only what was counted is named.
+#[derive(Clone, Copy, Default)]
+pub(super) enum Why {
+    /// Nothing was lost, cut or out of order.
+    #[default]
+    Early,
+    /// Packets arrived out of order.
+    Disorder,
+    /// Packets were dropped, or cut to their headers.
+    Losses,
 }
 
 impl ShutOut {
@@ -36,11 +49,21 @@ impl ShutOut {
         }
     }
 
+    /// Learns why packets were sent again, at the end of the run.
+    pub fn learn(&mut self, why: Why) {
+        self.why = why;
+    }
+
     pub fn warning(&self) -> Option<Warning> {
         let (flow, own, again) = self.worst?;
+        let why = match self.why {
+            Why::Early => "no packet was lost, cut or out of order, so their timeouts were too early",
+            Why::Disorder => "no packet was lost, but packets arrived out of order",
+            Why::Losses => "packets were lost or cut (drops.parquet names each)",
+        };
+        let flows = if self.flows == 1 { "1 flow".to_string() } else { format!("{} flows", self.flows) };
         let why = format!(
-            "{} flows retransmitted half of their packets or more: starvation by competing flows, or early timeouts; flow {flow} retransmitted {again} of {own} packets",
-            self.flows
+            "{flows} retransmitted half of their packets or more: {why}; flow {flow} retransmitted {again} times, and has {own} packets"
         );
         Some(Warning::new("host.transport", why))
     }

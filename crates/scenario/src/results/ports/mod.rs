@@ -1,21 +1,24 @@
-//! Ports at the end of a run: directions of links, and queues.
+//! Ports at the end of a run: directions of links, queues, and pause frames.
 
 mod links;
+mod pause_frames;
 mod queues;
 
 use xoff_engine::Checkpoint;
 use xoff_models::ids::PortId;
+use xoff_models::mechanism::PauseFrames;
 use xoff_models::node::Node;
 use xoff_models::symmetry::View;
 use xoff_units::{Moment, index};
 
 use self::links::Link;
+use self::pause_frames::OfClass;
 use self::queues::Queue;
 use super::contract::{Collect, Shared};
 use super::rows::row_set;
 use crate::runner::Runner;
 
-row_set! { queues: Queue, links: Link }
+row_set! { queues: Queue, links: Link, pause_frames: OfClass }
 
 /// Collects links and queues.
 pub struct Ports {
@@ -71,6 +74,18 @@ impl Ports {
                 data_packets: p.data_packets,
                 utilisation: busy_ps as f64 / end.ps().max(1) as f64,
             });
+            let of_class = |class| (class, node.pause_frames(own, class));
+            for (class, frames) in
+                node.core.classes.each().map(of_class).filter(|of| of.1 != PauseFrames::default())
+            {
+                self.rows.pause_frames.push(OfClass {
+                    node: view.node,
+                    port: i,
+                    peer: spec.peer,
+                    class,
+                    frames,
+                });
+            }
             let used = |queue: &&xoff_models::queueing::port::Queue| {
                 queue.sent > 0 || queue.dropped > 0 || queue.bytes.peak() > 0
             };

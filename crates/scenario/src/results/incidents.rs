@@ -1,0 +1,408 @@
+//! What happened in a run, in time: faults, watchdogs that fired, pauses that a port did not obey, losses by reason and
+//! place, and what audits found. Each incident says only what was counted.
+//!
+//! `xoff explain`, reports and the playground begin with the first of these lines, so at most one line tells of each
+//! entry of `fault`, and one of all watchdogs.
+
+use std::collections::BTreeMap;
+use std::fmt::Write as _;
+
+use serde::Serialize;
+use xoff_engine::Checkpoint;
+use xoff_models::fault::Queued;
+use xoff_models::fault::plan::{Plan, Target, What};
+use xoff_models::ids::PortId;
+use xoff_models::node::{FAULT, Node};
+use xoff_models::record::Drop;
+use xoff_units::{Moment, index};
+
+use super::contract::{Collect, Shared};
+use super::losses::Lossless;
+use super::names::Names;
+use crate::audit::Verdicts;
+use crate::faults;
+use crate::runner::Runner;
+use crate::summary::Summary;
+
+/// Reason of drops by the watchdog.
+const WATCHDOG: &str = "PFC watchdog";
+
+/// The number of incidents that readers see first. With more, faults come before their consequences.
+const FIRST: usize = 5;
+
+/// Something out of the ordinary.
+#[derive(Debug, Clone, Serialize)]
+pub struct Incident {
+    /// Kind: the kind of a fault in the table `faults`, `disobedience`, `watchdog`, `loss`, or the name of an audit.
+    pub kind: &'static str,
+    /// The key of the scenario that caused the incident, if one did.
+    pub key: Option<String>,
+    /// Start; null if it is unknown.
+    pub start_ps: Option<u64>,
+    /// End; null for an incident at the end of the run.
+    pub end_ps: Option<u64>,
+    /// The incident in words, with its times and key.
+    pub message: String,
+}
+
+impl Incident {
+    /// Returns the incident; the message gets its times and key.
+    fn new(
+        kind: &'static str,
+        key: Option<String>,
+        times: (Option<Moment>, Option<Moment>),
+        what: &str,
+    ) -> Self {
+        let when = match times {
+            (None, _) => String::new(),
+            (Some(start), None) => format!("from {} on: ", clock(start)),
+            (Some(start), Some(end)) if start == end => format!("at {}: ", clock(start)),
+            (Some(start), Some(end)) => format!("{} to {}: ", clock(start), clock(end)),
+        };
+        let because = key.as_ref().map_or_else(String::new, |key| format!(" ({key})"));
+        let message = format!("{when}{what}{because}");
+        let [start_ps, end_ps] = [times.0, times.1].map(|time| time.map(Moment::ps));
+        Self { kind, key, start_ps, end_ps, message }
+    }
+}
+
+/// Returns a time with three decimals.
+fn clock(time: Moment) -> String {
+    let ps = time.ps();
+    let units = [(1_000_000_000_000, "s"), (1_000_000_000, "ms"), (1_000_000, "µs"), (1_000, "ns")];
+    let Some((size, unit)) = units.into_iter().find(|(size, _)| ps >= *size) else {
+        return format!("{ps} ps");
+    };
+    let thousandths = (u128::from(ps) * 1000 + u128::from(size) / 2) / u128::from(size);
+    format!("{}.{:03} {unit}", thousandths / 1000, thousandths % 1000)
+}
+
+/// Losses of one reason in one class.
+#[derive(Debug, Default)]
+struct Loss {
+    packets: u64,
+    first: Moment,
+    last: Moment,
+    /// By node, ingress port and egress port.
+    places: BTreeMap<(u32, PortId, PortId), u64>,
+}
+
+/// A sum of losses, with the place of most.
+struct Most {
+    packets: u64,
+    at: (u32, PortId, PortId),
+}
+
+/// Collects incidents.
+pub struct Incidents {
+    rows: (),
+    plan: Plan,
+    lossless: Lossless,
+    /// By reason, class, and whether the class is lossless at the ingress port.
+    losses: BTreeMap<(&'static str, u8, bool), Loss>,
+    list: Vec<Incident>,
+}
+
+impl Collect for Incidents {
+    type Rows = ();
+
+    fn new(runner: &Runner, _: &Shared) -> Self {
+        Self {
+            rows: (),
+            plan: runner.settings.failures.clone(),
+            lossless: Lossless::new(&runner.settings.locals),
+            losses: BTreeMap::new(),
+            list: Vec::new(),
+        }
+    }
+
+    fn rows(&mut self) -> &mut () {
+        &mut self.rows
+    }
+
+    fn dropped(&mut self, drop: &Drop, _: &mut Shared) {
+        let is_lossless = drop.by.is_none() && self.lossless.has(drop);
+        let loss = self.losses.entry((drop.by.unwrap_or(""), drop.class, is_lossless)).or_default();
+        if loss.packets == 0 {
+            loss.first = drop.at;
+        }
+        loss.last = drop.at;
+        loss.packets += 1;
+        *loss.places.entry((drop.node, drop.in_port, drop.port)).or_default() += 1;
+    }
+
+    fn finish(&mut self, cp: &Checkpoint<'_, Node>, shared: &mut Shared) {
+        let list = self
+            .faults(cp, &shared.names)
+            .into_iter()
+            .chain(self.disobedience(cp, shared))
+            .chain(self.watchdogs(cp, shared))
+            .chain(self.losses(&shared.names));
+        self.list = list.collect();
+    }
+
+    fn summarize(&mut self, _: &mut Shared, summary: &mut Summary) {
+        let mut list = std::mem::take(&mut self.list);
+        let mut rest = list.split_off(list.len().min(FIRST));
+        for part in [&mut list, &mut rest] {
+            part.sort_by_key(|incident| incident.start_ps);
+        }
+        list.append(&mut rest);
+        summary.incidents = list;
+    }
+}
+
+impl Incidents {
+    /// Adds what audits found, unless an incident tells of it.
+    pub fn judged(&mut self, verdicts: &Verdicts) {
+        let is_explained = !self.list.is_empty();
+        let told = |name: &str| name == "loss" || (name == "completion" && is_explained);
+        for (name, verdict) in verdicts.0.iter().filter(|(name, _)| !told(name)) {
+            if let Some(finding) = verdict.strip_prefix("failed: ").or(verdict.strip_prefix("recorded: ")) {
+                let message = format!("the audit of {name} found: {finding}");
+                self.list.push(Incident::new(name, None, (None, None), &message));
+            }
+        }
+    }
+
+    /// Returns an incident for each entry of `fault` that began.
+    fn faults(&self, cp: &Checkpoint<'_, Node>, names: &Names) -> Vec<Incident> {
+        let mut entries: BTreeMap<u32, Vec<faults::Fault>> = BTreeMap::new();
+        for fault in faults::outages(&self.plan, cp, cp.now) {
+            entries.entry(self.plan.units[index(fault.unit)].fault).or_default().push(fault);
+        }
+        let tell = |(entry, spells): (u32, Vec<faults::Fault>)| {
+            let unit = &self.plan.units[index(spells[0].unit)];
+            let mut targets: Vec<String> = Vec::new();
+            for spell in &spells {
+                let name = self.plan.name(spell.unit, &names.nodes);
+                if !targets.contains(&name) {
+                    targets.push(name);
+                }
+            }
+            let mut message = fault_in_words(unit.what, unit.target, &listed(&targets), names);
+            if spells.len() > targets.len() {
+                let _ = write!(message, ", {} times", thousands(spells.len() as u64));
+            }
+            let packets: u64 = spells.iter().map(|spell| spell.lost.packets).sum();
+            let control: u64 = spells.iter().map(|spell| spell.lost.control).sum();
+            if packets + control > 0 {
+                let lost =
+                    [(packets, "packet"), (control, "control frame")].into_iter().filter(|(n, _)| *n > 0);
+                let lost: Vec<String> = lost.map(|(n, what)| counted(n, what)).collect();
+                let _ = write!(message, "; {} lost", lost.join(" and "));
+            }
+            let ends = spells.iter().map(|spell| spell.outage.end).collect::<Option<Vec<Moment>>>();
+            let start = spells.iter().map(|spell| spell.outage.start).min();
+            let times = (start, ends.and_then(|ends| ends.into_iter().max()));
+            Incident::new(unit.what.name(), Some(format!("fault[{entry}]")), times, &message)
+        };
+        entries.into_iter().map(tell).collect()
+    }
+
+    /// Returns an incident for each node with ports that ignored pauses.
+    fn disobedience(&self, cp: &Checkpoint<'_, Node>, shared: &Shared) -> Vec<Incident> {
+        let names = &shared.names;
+        let mut list = Vec::new();
+        for view in shared.unfold.views() {
+            let node = cp.node(view.of);
+            let ports = PortId::each(&names.ports[index(view.node)]);
+            let ignored: Vec<(PortId, u8, u64)> = ports
+                .flat_map(|(port, _)| node.core.classes.each().map(move |class| (port, class)))
+                .map(|(port, class)| {
+                    (port, class, node.pause_frames(shared.unfold.port(view, port), class).ignored)
+                })
+                .filter(|(_, _, frames)| *frames > 0)
+                .collect();
+            let Some((port, class, frames)) = ignored.iter().copied().max_by_key(|(_, _, frames)| *frames)
+            else {
+                continue;
+            };
+            let spec = &names.ports[index(view.node)][port];
+            let mut message = format!(
+                "{} did not obey {} of class {class} by {}",
+                names.port(view.node, port),
+                counted(frames, "pause"),
+                names.nodes[index(spec.peer)]
+            );
+            let came = |loss: &&Loss| {
+                loss.places.keys().any(|(at, from, _)| (*at, *from) == (spec.peer, spec.peer_port))
+            };
+            let of_class = self.losses.iter().filter(|((by, of, _), _)| by.is_empty() && *of == class);
+            let loss = of_class.map(|(_, loss)| loss).find(came);
+            if let Some(loss) = loss {
+                let from = loss
+                    .places
+                    .iter()
+                    .filter(|((at, from, _), _)| (*at, *from) == (spec.peer, spec.peer_port));
+                let packets = from.map(|(_, packets)| packets).sum();
+                let _ = write!(
+                    message,
+                    ", so {} had no room for {} from there",
+                    names.nodes[index(spec.peer)],
+                    counted(packets, "packet")
+                );
+            }
+            if ignored.len() > 1 {
+                let _ = write!(
+                    message,
+                    " (and {} did not)",
+                    counted(ignored.len() as u64 - 1, "other port and class")
+                );
+            }
+            let times = (loss.map(|loss| loss.first), loss.map(|loss| loss.last));
+            list.push(Incident::new("disobedience", None, times, &message));
+        }
+        list
+    }
+
+    /// Returns an incident of all watchdogs that fired.
+    fn watchdogs(&self, cp: &Checkpoint<'_, Node>, shared: &Shared) -> Option<Incident> {
+        let names = &shared.names;
+        let losses: Vec<&Loss> =
+            self.losses.iter().filter(|((by, ..), _)| *by == WATCHDOG).map(|(_, loss)| loss).collect();
+        let dropped = |node: u32, port: PortId| -> u64 {
+            let places = losses.iter().flat_map(|loss| &loss.places);
+            let here = places.filter(|((at, from, out), _)| *at == node && (*from == port || *out == port));
+            here.map(|(_, packets)| packets).sum()
+        };
+        let (mut storms, mut ports) = (0, 0);
+        let mut worst: Option<((u64, u64), u32, PortId, u8)> = None;
+        for view in shared.unfold.views() {
+            let node = cp.node(view.of);
+            for (port, _) in PortId::each(&names.ports[index(view.node)]) {
+                for class in node.core.classes.each() {
+                    let found = node.pause_frames(shared.unfold.port(view, port), class).storms;
+                    storms += found;
+                    ports += u64::from(found > 0);
+                    if found > 0 {
+                        let much = (dropped(view.node, port), found);
+                        if worst.is_none_or(|worst| much > worst.0) {
+                            worst = Some((much, view.node, port, class));
+                        }
+                    }
+                }
+            }
+        }
+        let (_, node, port, class) = worst?;
+        let packets: u64 = losses.iter().map(|loss| loss.packets).sum();
+        let at = format!("{}, class {class}", names.port(node, port));
+        let place =
+            if ports == 1 { at } else { format!("{}, most at {at}", counted(ports, "port and class")) };
+        let often = if storms == 1 { "once".into() } else { counted(storms, "time") };
+        let mut message = format!("the PFC watchdog fired {often} at {place}");
+        if packets > 0 {
+            let _ = write!(message, "; it dropped {}", counted(packets, "packet"));
+        }
+        let times = (losses.iter().map(|loss| loss.first).min(), losses.iter().map(|loss| loss.last).max());
+        Some(Incident::new("watchdog", None, times, &message))
+    }
+
+    /// Returns an incident for losses of each reason and class. Lines on faults and watchdogs tell of theirs.
+    fn losses(&self, names: &Names) -> Vec<Incident> {
+        let told = |by: &str| by == WATCHDOG || by == FAULT.name;
+        let tell = |((by, class, is_lossless), loss): (&(&'static str, u8, bool), &Loss)| {
+            let by_output = loss.most(|(node, _, out)| (node, out));
+            let by_input = loss.most(|(node, from, _)| (node, from));
+            let (node, from, out) = if *is_lossless { by_input.at } else { by_output.at };
+            let packets = counted(loss.packets, "packet");
+            let (name, output) = (&names.nodes[index(node)], names.port(node, out));
+            let message = if *is_lossless {
+                let peer = &names.nodes[index(names.ports[index(node)][from].peer)];
+                format!(
+                    "{packets} of class {class}, which is lossless, found the buffer full, {} at {name} from {peer} (port {from})",
+                    part(by_input.packets, loss.packets)
+                )
+            } else if by.is_empty() {
+                format!(
+                    "{packets} of class {class}, which is not lossless, found the buffer full, {} at {output}",
+                    part(by_output.packets, loss.packets)
+                )
+            } else {
+                format!(
+                    "{by} dropped {packets} of class {class}, {} at {output}",
+                    part(by_output.packets, loss.packets)
+                )
+            };
+            let times = (Some(loss.first), Some(loss.last));
+            (loss.packets, Incident::new("loss", None, times, &message))
+        };
+        let mut list: Vec<(u64, Incident)> =
+            self.losses.iter().filter(|((by, ..), _)| !told(by)).map(tell).collect();
+        list.sort_by_key(|(packets, _)| std::cmp::Reverse(*packets));
+        list.into_iter().map(|(_, incident)| incident).collect()
+    }
+}
+
+impl Loss {
+    /// Returns the place of most losses, after adding those of places with the same key.
+    fn most<K: Ord>(&self, key: impl Fn((u32, PortId, PortId)) -> K) -> Most {
+        let mut sums: BTreeMap<K, Most> = BTreeMap::new();
+        for (at, packets) in &self.places {
+            sums.entry(key(*at)).or_insert(Most { packets: 0, at: *at }).packets += packets;
+        }
+        // The first of equal places.
+        let most = sums.into_values().rev().max_by_key(|most| most.packets);
+        most.unwrap_or(Most { packets: 0, at: (0, PortId(0), PortId(0)) })
+    }
+}
+
+/// Returns a fault in words.
+fn fault_in_words(what: What, target: Target, targets: &str, names: &Names) -> String {
+    let line = match target {
+        Target::Link([(node, port), _], _) => Some(names.ports[index(node)][port].link),
+        Target::Node(_) | Target::Host(_) => None,
+    };
+    let own = |text: Option<String>| text.map_or_else(String::new, |text| format!(" instead of {text}"));
+    match what {
+        What::Down(Queued::Wait) if line.is_some() => format!("link down, frames for it waited: {targets}"),
+        What::Down(_) if line.is_some() => format!("link down: {targets}"),
+        What::Down(_) => format!("node down, with all its links: {targets}"),
+        What::Rate(rate) => {
+            format!(
+                "link slower than configured: {targets} at {rate}{}",
+                own(line.map(|l| l.rate.to_string()))
+            )
+        }
+        What::Delay(delay) => {
+            format!(
+                "link longer than configured: {targets} with {delay}{}",
+                own(line.map(|l| l.delay.to_string()))
+            )
+        }
+        What::Errors(rate) if rate >= 1.0 => format!("silent loss: {targets} lost every frame, and was up"),
+        What::Errors(rate) => format!("bit errors: {targets} damaged each bit with a probability of {rate}"),
+        What::Stall => format!("host stalled: {targets} read nothing, and paused the neighbour"),
+        What::Compute(times) => format!("straggler: computations of {targets} took {times} times as long"),
+    }
+}
+
+/// Returns a list of up to three names.
+fn listed(names: &[String]) -> String {
+    let shown = names.iter().take(3).map(String::as_str).collect::<Vec<_>>().join(", ");
+    if names.len() > 3 { format!("{shown} and {} more", names.len() - 3) } else { shown }
+}
+
+/// Returns a number with its noun.
+fn counted(number: u64, noun: &str) -> String {
+    let plural = if number == 1 { "" } else { "s" };
+    match noun.split_once(" and ") {
+        Some((first, second)) if number != 1 => format!("{} {first}s and {second}es", thousands(number)),
+        _ => format!("{} {noun}{plural}", thousands(number)),
+    }
+}
+
+/// Returns a number with commas.
+fn thousands(number: u64) -> String {
+    let digits = number.to_string();
+    let first = digits.len() % 3;
+    let groups =
+        digits.as_bytes()[first..].chunks(3).map(|group| String::from_utf8_lossy(group).into_owned());
+    let first = (first > 0).then(|| digits[..first].to_string());
+    first.into_iter().chain(groups).collect::<Vec<_>>().join(",")
+}
+
+/// Returns a part of a whole in words.
+fn part(part: u64, whole: u64) -> String {
+    if part == whole { "all".into() } else { format!("{} of them", thousands(part)) }
+}
