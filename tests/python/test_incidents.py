@@ -126,4 +126,9 @@ def test_a_run_without_incidents_says_nothing() -> None:
 def test_warnings_come_after_three_incidents() -> None:
     told = [{"message": f"incident {n}"} for n in range(5)]
     summary = {"incidents": told, "warnings": [{"path": "key", "message": "why"}]}
-    assert incidents.lines(summary) == [*(f"incident {n}" for n in range(3)), "warning key: why", "incident 3", "incident 4"]
+    assert incidents.lines(summary) == [
+        *(f"incident {n}" for n in range(3)),
+        "warning key: why",
+        "incident 3",
+        "incident 4",
+    ]

@@ -7,11 +7,14 @@ from typing import Annotated
 
 import typer
 
+from xoff._core import InputError
 from xoff.commands.options import Json
 
 
 def command(
-    directory: Annotated[Path, typer.Argument(metavar="DIR", help="The directory of a result.", show_default=False)],
+    directory: Annotated[
+        Path | None, typer.Argument(metavar="[DIR]", help="The directory of a result.", show_default=False)
+    ] = None,
     flow: Annotated[
         list[int] | None,
         typer.Option(min=0, metavar="N", help="Cuts the completion time of this flow into parts; repeatable."),
@@ -59,10 +62,34 @@ def command(
             show_default=False,
         ),
     ] = None,
+    counters: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="FILE.csv",
+            help="Explains counters of a real network in the place of a result: who paused whom, where pauses begin, "
+            "and what contradicts. Needs --scenario.",
+            show_default=False,
+        ),
+    ] = None,
+    scenario: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="FILE", help="With --counters: a scenario with the network and its PFC classes.", show_default=False
+        ),
+    ] = None,
     everything: Annotated[bool, typer.Option("--all", help="Names all flows and all pauses, not the largest.")] = False,
     as_json: Json = False,
 ) -> None:
     """Explains the time of flows, jobs and requests to the picosecond, and which ports caused pauses."""
+    if counters is not None or scenario is not None:
+        from xoff.counters.command import command as explain_counters
+
+        if counters is None or scenario is None or directory is not None:
+            raise InputError("--counters: needs --scenario FILE, and no DIR")
+        explain_counters(counters, scenario, everything=everything, as_json=as_json)
+        return
+    if directory is None:
+        raise InputError("no result: give DIR, or --counters FILE --scenario FILE")
     from xoff.insight.command import Question, command
 
     question = Question(flow or [], worst, pauses, port, job, request, token, stretch, what_if)

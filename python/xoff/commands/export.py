@@ -62,6 +62,13 @@ def command(
             autocompletion=_complete_fct,
         ),
     ] = None,
+    counters: Annotated[
+        bool,
+        typer.Option(
+            "--counters",
+            help="PFC frames, pause times, drops and marks of each port, with the names of SONiC and of ethtool -S.",
+        ),
+    ] = False,
     csv: Annotated[bool, typer.Option("--csv", help="Every table as a CSV file.")] = False,
     out: Annotated[
         Path | None,
@@ -85,7 +92,7 @@ def command(
     if scenario is not None:
         from xoff.sonic.export_command import command as export_sonic
 
-        if directory != Path("sonic") or perfetto or pcapng or fct or csv or as_json:
+        if directory != Path("sonic") or perfetto or pcapng or fct or counters or csv or as_json:
             raise InputError(f"{scenario}: a scenario goes with `xoff export sonic` alone: give --switch, or --all")
         export_sonic(scenario, switch=switch, is_all=is_all, chip=asic, out=out)
         return
@@ -93,5 +100,6 @@ def command(
         raise InputError("--switch, --all and --asic: need `xoff export sonic SCENARIO`")
     from xoff.exporting.command import command
 
-    chosen = {"perfetto": [""] * perfetto, "pcapng": pcapng or [], "fct": [fct] if fct else [], "csv": [""] * csv}
+    chosen = {"perfetto": [""] * perfetto, "pcapng": pcapng or [], "fct": [fct] if fct else []}
+    chosen |= {"counters": [""] * counters, "csv": [""] * csv}
     command(directory, {name: choices for name, choices in chosen.items() if choices}, out=out, as_json=as_json)

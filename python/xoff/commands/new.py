@@ -12,9 +12,9 @@ from xoff.commands.examples import names, write_one
 
 
 def _kinds() -> list[str]:
-    from xoff.templates.writing import DOCUMENTS, KINDS, PYTHON
+    from xoff.templates.writing import COUNTERS, DOCUMENTS, KINDS, PYTHON
 
-    return [*DOCUMENTS, PYTHON, "plugin", *KINDS]
+    return [*DOCUMENTS, COUNTERS, PYTHON, "plugin", *KINDS]
 
 
 def _parts() -> list[str]:
@@ -28,8 +28,8 @@ def command(
         str,
         typer.Argument(
             metavar="[KIND]",
-            help="scenario, study, training, serving, graph, python or plugin; in a source checkout also mechanism, "
-            "transport, congestion_control, routing, topology, workload or experiment.",
+            help="scenario, study, training, serving, graph, counters, python or plugin; in a source checkout also "
+            "mechanism, transport, congestion_control, routing, topology, workload or experiment.",
             show_default=False,
             autocompletion=_kinds,
         ),
@@ -38,7 +38,7 @@ def command(
         str,
         typer.Argument(
             metavar="[NAME]",
-            help="The file, for the first six; the new folder of a plug-in; the slug of a part, such as "
+            help="The file, for the first seven; the new folder of a plug-in; the slug of a part, such as "
             "[b]my_scheme[/b]; an experiment is DOCUMENT/NAME.",
             show_default=False,
         ),
@@ -64,7 +64,16 @@ def command(
     ] = None,
 ) -> None:
     """Writes a scenario, a study, a job or a plug-in, ready to run; in a source checkout, the skeleton of a part."""
-    from xoff.templates.writing import DOCUMENTS, PYTHON, create, create_plugin, write_document, write_python
+    from xoff.templates.writing import (
+        COUNTERS,
+        DOCUMENTS,
+        PYTHON,
+        create,
+        create_plugin,
+        write_counters,
+        write_document,
+        write_python,
+    )
 
     if part and kind != "plugin":
         raise InputError("new: --part is for plug-ins: xoff new plugin NAME --part mechanism")
@@ -77,7 +86,8 @@ def command(
     elif kind == "plugin":
         paths = create_plugin(name or "my_plugin", part or ["mechanism"])
     else:
-        write = write_document if kind in DOCUMENTS else write_python if kind == PYTHON else create
+        others = {PYTHON: write_python, COUNTERS: write_counters}
+        write = write_document if kind in DOCUMENTS else others.get(kind, create)
         paths = write(kind, name)
     for path in paths:
         print(formatting.plain(str(path)))

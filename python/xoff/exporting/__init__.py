@@ -13,6 +13,7 @@ FORMATS: dict[str, Format] = {
     "perfetto": Format("xoff.exporting.perfetto", ".perfetto-trace"),
     "pcapng": Format("xoff.exporting.pcapng", ".pcapng.gz"),
     "fct": Format("xoff.exporting.fct", ".fct.txt"),
+    "counters": Format("xoff.exporting.counters", ".counters.csv"),
     "csv": Format("xoff.exporting.csv_tables", "-csv"),
 }
 """The formats, by their option."""

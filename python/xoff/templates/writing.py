@@ -125,6 +125,8 @@ PARTS_OF_PLUGINS = {
 
 PYTHON = "python"
 """The kind of a scenario whose traffic a Python function writes."""
+COUNTERS = "counters"
+"""The kind of a file of counters."""
 DOCUMENTS = {"scenario": (), "study": (), "training": (), "serving": (), "graph": ("operations", "groups")}
 """Kinds of ready-to-run files, and the tables of each."""
 
@@ -153,6 +155,27 @@ def write_document(kind: str, name: str = "") -> list[Path]:
     texts[file] = text.replace('"{name}"', quoted).replace("{file}", shlex.quote(formatting.plain(str(file))))
     write_files(texts)
     return [file, *tables.values()]
+
+
+def write_counters(_: str = COUNTERS, name: str = "") -> list[Path]:
+    """Writes a table of counters for ``xoff explain --counters``, with every known name; returns the path.
+
+    Raises `InputError` if the file exists.
+    """
+    from xoff.counters.names import MEANINGS
+    from xoff.counters.names import name as called
+    from xoff.counters.reading import COLUMNS
+
+    file = Path(name or COUNTERS)
+    file = file if file.suffix == ".csv" else file.with_name(f"{file.name}.csv")
+    if file.exists():
+        raise InputError(f"{file}: exists; choose another name")
+    rows = [",".join(COLUMNS)]
+    for node, peer, is_host in (("leaf0", "host0", False), ("host0", "leaf0", True)):
+        names = (called(one.key, 3, is_host=is_host) for one in MEANINGS)
+        rows += [f"{node},{peer},3,{text},0" for text in names if text is not None]
+    write_files({file: "\n".join(rows) + "\n"})
+    return [file]
 
 
 def write_python(kind: str = PYTHON, name: str = "") -> list[Path]:
@@ -195,7 +218,7 @@ def create(kind: str, name: str, root: Path | None = None) -> list[Path]:
     Raises `InputError` if the kind or the name is not valid, the part exists, or the checkout has an unexpected layout.
     """
     if kind not in KINDS:
-        allowed = ", ".join((*DOCUMENTS, PYTHON, *KINDS))
+        allowed = ", ".join((*DOCUMENTS, COUNTERS, PYTHON, *KINDS))
         raise InputError(f"new: `{kind}` is not a kind of file or part; allowed are {allowed}")
     document, _, slug = name.rpartition("/")
     if kind == "experiment" and not _is_slug(document):

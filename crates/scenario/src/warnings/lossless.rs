@@ -106,7 +106,9 @@ fn silent(runner: &Runner) -> Vec<Warning> {
             let asks = locals.at(node, port).mechanisms.stopped()[0];
             let used = |class: &u8| scenario.workload.iter().any(|workload| workload.class == *class);
             let obeyed = locals.at(index(link.peer), link.peer_port).mechanisms.stopped()[1];
-            let Some(class) = elsewhere.without(asks).lowest().filter(used).filter(|class| obeyed.has(*class)) else {
+            let Some(class) =
+                elsewhere.without(asks).lowest().filter(used).filter(|class| obeyed.has(*class))
+            else {
                 continue;
             };
             let peer = &topology.nodes[index(link.peer)].name;
