@@ -48,7 +48,8 @@ def test_sentences_on_a_study_have_its_means(scenario: dict[str, Any], tmp_path:
     assert f"highest, {formatting.number(means['far'] / 1e6, 4)}" in told[0]
     assert ", with near, and" in told[0]
     assert ", with far, " in told[0]
-    assert f"by {means['far'] / means['near'] - 1:+.1%}, beyond chance" in told[1]
+    share = f"{means['far'] / means['near'] - 1:+.1%}"
+    assert told[1].startswith(f"Against near, far changes FCT mean {share} (beyond chance)")
     assert told[2] == "The study is 4 runs, and all have a result."
 
 

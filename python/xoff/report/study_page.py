@@ -16,7 +16,7 @@ from xoff.report.narrative import tell, value
 from xoff.report.page import Again, Cell, Network, Page, Picture, Table, document_text, table
 from xoff.report.run_page import audits, drawing
 from xoff.results import Result
-from xoff.study import Study, effects, tune_figure
+from xoff.study import Study, differences, effects, tune_figure
 from xoff.study.axes import OF_VARIANTS, VARIANT, leaves, read_axes
 from xoff.study.effects import Effects
 from xoff.study.figures import draw_effects, words
@@ -63,7 +63,7 @@ def build(study: Study) -> Page:
         failures=_failures(study),
         warnings=[f"{warning} ({count:,} of {status.total:,} runs)" for warning, count in study.warnings.items()],
         measured=list(_measured(study, metrics)),
-        effects=[*_pictures(decided), *_search(search)],
+        effects=[*_pictures(decided), *_search(search), *_differences(study, metrics)],
         charts=list(_charts(study, metrics)),
         tables=[*_effects(decided), _means(study, metrics), *_comparisons(study, metrics), _runs(study)],
         figures=_drawn(study, metrics, decided, search),
@@ -235,7 +235,19 @@ def _figures(study: Study, metrics: list[str]) -> dict[str, Callable[[], Figure]
         made["fct_bars"] = plot.bars
     if "flows" in study.plan.keep and _enough(study) and plot.flow_panels(1)[0]:
         made |= {"fct_cdf": plot.fct_cdf, "slowdown_by_size": plot.slowdown_by_size}
+    found = differences.of_study(study, metrics)
+    if len(metrics) > 1 and differences.can_be_drawn(found):
+        made["differences"] = partial(differences.draw, study, found)
     return made
+
+
+def _differences(study: Study, metrics: list[str]) -> Iterator[Picture]:
+    """Yields the differences of all metrics from the first variant, if they can be drawn."""
+    found = differences.of_study(study, metrics)
+    if len(metrics) > 1 and differences.can_be_drawn(found):
+        cost = differences.price(study, metrics)
+        title = f"Differences from {study.plan.columns[0].text(study.variants()[0])}"
+        yield Picture(title, plots.svg(differences.draw(study, found)), [cost] if cost else [])
 
 
 def _measured(study: Study, metrics: list[str]) -> Iterator[Picture]:

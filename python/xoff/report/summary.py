@@ -20,7 +20,7 @@ from xoff.report import run_page, study_page
 from xoff.report.narrative import tell
 from xoff.results import SERVICE_TIMES, Result, counts, load, measured, measured_counts
 from xoff.statistics import Interval
-from xoff.study import Mean, Study
+from xoff.study import Mean, Study, differences
 from xoff.study.figures import point_words, words
 
 # A4, in inches.
@@ -138,7 +138,7 @@ def _of_study(study: Study) -> _Parts:
     found = study_page.searched(study)
     if not page.figures:
         raise InputError(f"{study.directory}: has no figure; the study has too many points for one")
-    name = next(iter(page.figures))
+    name = "differences" if "differences" in page.figures else next(iter(page.figures))
     base = study.plan.document["scenario"]
     question = study.plan.description or study.plan.name
     varies = [line for heading, lines in page.story if heading == "Parameters" for line in lines]
@@ -188,7 +188,10 @@ def study_sentences(study: Study) -> list[str]:
         f"and highest, {_value(metric, most.interval)}, with {_at(study, most)}{over}."
     ]
     found = [(other, one) for other, one in study.against_first(metric) if one.comparison.relative is not None]
-    if found and study.plan.design is None:
+    cost = differences.price(study, study.metrics())
+    if cost is not None:
+        told.append(cost)
+    elif found and study.plan.design is None:
         other, one = max(found, key=lambda pair: abs(pair[1].comparison.relative or 0))
         column = study.plan.columns[0]
         first = column.text(study.variants()[0])
@@ -207,7 +210,7 @@ def study_sentences(study: Study) -> list[str]:
     rest_of = status.total - status.complete
     without = f"; {rest_of:,} have no result" if rest_of else ", and all have a result"
     told.append(f"The study is {status.total:,} runs{without}.")
-    if len(told) < 3 and len(study.metrics()) > 1:
+    if cost is None and len(told) < 3 and len(study.metrics()) > 1:
         second = study.metrics()[1]
         ranked = sorted(study.means(second), key=lambda mean: mean.interval.mean)
         told.insert(

@@ -31,8 +31,6 @@ _ROWS = 30
 _LOOKED_AT = 2_000
 """Maximum number of points that `xoff check` examines; of more points, a sample of this size."""
 _NOTHING_RANDOM = "Every seed gave the same result: the scenario has no random choice, and one seed is enough"
-# With more points, only the first metric is compared on the terminal.
-_FEW_POINTS = 5
 
 
 def command(
@@ -315,7 +313,7 @@ def _alike(report: Report) -> dict[str, list[str]]:
 
 def _show_means(study: Study, rows: int | None) -> None:
     plan = study.plan
-    metrics = study.metrics()[:6]
+    metrics = study.metrics()
     means = {metric: {json.dumps(one.point): one for one in study.means(metric)} for metric in metrics}
     with_result = study.seeds_with_result()
     keys = list(with_result)
@@ -341,7 +339,7 @@ def _show_means(study: Study, rows: int | None) -> None:
     display.out.print(table)
     if rows is not None and len(keys) > rows:
         display.out.print(f"… and {len(keys) - rows:,} more points (--all prints them)")
-    _show_comparison(study, metrics[:1] if len(plan.points) > _FEW_POINTS else metrics, rows)
+    _show_comparison(study, metrics, rows)
     if len(plan.seeds) > 1 and _nothing_random(study):
         display.out.print(_NOTHING_RANDOM)
 
