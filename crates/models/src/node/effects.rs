@@ -425,7 +425,7 @@ mod tests {
         let drops = &switch.records.drops;
         assert_eq!(
             drops.iter().map(|d| (d.at, d.port.0, d.seq, d.by)).collect::<Vec<_>>(),
-            (0..10).map(|n| (Moment::us(3), 2, n, Some("pfc"))).collect::<Vec<_>>()
+            (0..10).map(|n| (Moment::us(3), 2, n, Some("PFC watchdog"))).collect::<Vec<_>>()
         );
         assert_eq!(
             (switch.counts.dropped, switch.counts.dropped_bytes, switch.queued_bytes()),
