@@ -149,3 +149,12 @@ def test_the_command_prints_it(tmp_path: Path, capsys: pytest.CaptureFixture[str
     text = capsys.readouterr().out
     assert "load that is offered from 0 ps to 20.000 µs" in text
     assert "81.1%" in next(line for line in text.splitlines() if "leaf → spine" in line)
+
+
+def test_fewer_flows_than_hosts_come_from_hosts_that_are_drawn() -> None:
+    document = {"network": STAR, "workload": [{"poisson": {"load": 0.3, "sizes": "hadoop", "flows": 3}}]}
+    drawn = [sorted(xoff.run(document, seed=seed).flows["src"].to_pylist()) for seed in range(30)]
+    assert all(len(set(sources)) == 3 for sources in drawn)
+    assert xoff.run(document, seed=7).flows["src"].to_pylist() == xoff.run(document, seed=7).flows["src"].to_pylist()
+    # Every host is as likely as any other: in 30 runs a host is left out with a chance of 0.4^30.
+    assert len({source for sources in drawn for source in sources}) == STAR["star"]["hosts"]

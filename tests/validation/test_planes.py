@@ -235,3 +235,13 @@ def test_the_ideal_is_the_best_split_of_the_packets(seed: int) -> None:
         for owner in range(count)
     )
     assert ideal(over(rates, (packets - 1) * 1000 + last, [f"{delay}ns" for delay in delays_ns])) == best
+
+
+def test_planes_that_are_too_many_are_refused_with_their_cause() -> None:
+    link = {"rate": "400Gbps", "delay": "100ns"}
+    shape = {"leaves": 1024, "spines": 4, "hosts_per_leaf": 32, "link": link}
+    document = planes(2) | {"network": {"leaf_spine": shape, "planes": 2}, "workload": []}
+    with pytest.raises(xoff.InputError, match=r"network\.planes: 32768 hosts with several links each need routes") as told:
+        xoff.check(document)
+    assert "like 2056 switches: 34824 nodes need" in str(told.value)
+    assert "simulate one plane with its share of the traffic" in str(told.value)

@@ -57,14 +57,27 @@ pub fn check_network(s: &Scenario, t: &Topology) -> Result<(), InputError> {
     let roots: BTreeSet<u32> = (0..number(t.nodes.len())).map(|n| root(t, &ports, n)).collect();
     let routes = wide(roots.len()) * wide(t.nodes.len());
     if routes > MAX_ROUTES {
-        return Err(InputError::new(
-            shape,
-            format!(
-                "{} nodes with routes to {} switches each need {routes} routes; the maximum is {MAX_ROUTES}",
-                t.nodes.len(),
-                roots.len()
+        // A host with one link shares the routes to its switch.
+        let hosts = roots.iter().filter(|root| t.nodes[index(**root)].is_host).count();
+        let switches = roots.len() - hosts;
+        let count = format!("{} nodes need {routes} routes, and the maximum is {MAX_ROUTES}", t.nodes.len());
+        let to_hosts = format!(
+            "{hosts} hosts with several links each need routes of their own, like {switches} switches"
+        );
+        return Err(match s.network.planes {
+            Some(planes) if planes > 1 => InputError::new(
+                "network.planes",
+                format!(
+                    "{to_hosts}: {count}; simulate one plane with its share of the traffic, or fewer hosts"
+                ),
             ),
-        ));
+            _ if hosts > 0 => {
+                InputError::new(shape, format!("{to_hosts}: {count}; use fewer hosts, or one link for each"))
+            }
+            _ => {
+                InputError::new(shape, format!("there are {switches} switches: {count}; use fewer switches"))
+            }
+        });
     }
     if let Some((a, b, switches)) = too_long(t, &ports) {
         let name = |n: u32| &t.nodes[index(n)].name;

@@ -184,21 +184,25 @@ impl Demand {
             for dst in destinations {
                 *at.entry(traffic.roots[index(*dst)]).or_default() += 1.0;
             }
-            if wide(sources.len()) * wide(at.len()) > MAX_WORK {
-                return None;
-            }
+            // Hosts of one switch send alike: their bytes are added before they are spread.
+            let mut sent: BTreeMap<u32, f64> = BTreeMap::new();
             let mut all = 0.0;
             for (src, bytes) in sources {
                 let is_known = known.contains(&src);
                 let each = bytes / (destinations.len() - usize::from(is_known)) as f64;
-                let root = traffic.roots[index(src)];
                 self.leave(traffic, src, bytes);
-                for (to, hosts) in &at {
-                    self.cross(root, *to, each * hosts);
-                }
+                *sent.entry(traffic.roots[index(src)]).or_default() += each;
                 all += each;
                 if is_known {
                     self.arrive(traffic, src, -each);
+                }
+            }
+            if wide(sent.len()) * wide(at.len()) > MAX_WORK {
+                return None;
+            }
+            for (to, hosts) in &at {
+                for (root, each) in &sent {
+                    self.cross(*root, *to, each * hosts);
                 }
             }
             for dst in destinations {

@@ -36,7 +36,8 @@ pub struct Params {
     /// Flows arrive for this long.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub duration: Option<Duration>,
-    /// This many flows arrive in all, shared evenly over sources.
+    /// This many flows arrive in all, shared evenly over sources. If there are fewer flows than sources, the
+    /// sources are drawn.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub flows: Option<u64>,
     /// Flows are under way at each source when the workload begins, so that the network carries its load from
@@ -134,12 +135,16 @@ impl Traffic for Params {
         let mean = self.warm_start.mean(self.load).map_err(|why| (format!("{key}.warm_start"), why))?;
         making.check_room((mean * sources.len() as f64) as u64, &format!("{key}.warm_start"))?;
         let count = wide(sources.len());
+        let few = Self::few(end, sources.len(), making);
         for (i, (node, mean_gap_ps)) in sources.into_iter().zip(gaps).enumerate() {
             if self.warm_start != Warm::No {
                 Self::list_flows_under_way(making, node, mean, &sizes, &destinations);
             }
             let (end, left) = match end {
                 End::At(end) => (end, u64::MAX),
+                End::After(_) if few.is_some() => {
+                    (Moment::MAX, few.as_ref().map_or(0, |few| u64::from(few[i])))
+                }
                 End::After(flows) => (Moment::MAX, flows / count + u64::from(wide(i) < flows % count)),
             };
             let (sizes, destinations, stream) = (sizes.clone(), destinations.clone(), making.stream_of(node));
@@ -174,6 +179,18 @@ impl Traffic for Params {
 }
 
 impl Params {
+    /// Returns for each source whether it sends a flow, if there are fewer flows than sources: the sources are drawn. The
+    /// first ones would be neighbours, and would all send through the same switches.
+    fn few(end: End, sources: usize, making: &Making<'_>) -> Option<Vec<bool>> {
+        let End::After(flows) = end else { return None };
+        let flows = usize::try_from(flows).ok().filter(|flows| *flows < sources)?;
+        let mut order: Vec<usize> = (0..sources).collect();
+        making.stream().shuffle(&mut order);
+        let mut sends = vec![false; sources];
+        order.into_iter().take(flows).for_each(|source| sends[source] = true);
+        Some(sends)
+    }
+
     /// Lists the remainders of a host's flows that began before the workload. They have their own stream, so
     /// that later flows stay the same.
     fn list_flows_under_way(
