@@ -76,6 +76,8 @@ def command(directory: Path, question: Question, *, everything: bool, as_json: b
         _explain_request(result, directory, question, everything=everything, as_json=as_json)
         return
     if not is_more and not question.job and (latest := serving_command.latest(result)) is not None:
+        if not as_json:
+            _show_incidents(result, everything=everything)
         _explain_request(result, directory, Question(request=latest), everything=everything, as_json=as_json)
         return
     if question.job or (not is_more and _is_of_jobs(result)):

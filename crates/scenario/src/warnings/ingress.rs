@@ -29,6 +29,12 @@ impl Warning {
         Self { path: path.into(), message: message.into(), is_of_headroom: false }
     }
 
+    /// True if two warnings differ in numbers alone.
+    pub fn is_like(&self, other: &Self) -> bool {
+        let words = |text: &str| text.chars().filter(|c| !c.is_ascii_digit()).collect::<String>();
+        self.path == other.path && words(&self.message) == words(&other.message)
+    }
+
     /// Of headroom that is smaller than needed.
     #[must_use]
     pub fn of_headroom(self) -> Self {

@@ -206,7 +206,8 @@ fn level_warnings(runner: &Runner, ports: &[IngressPorts]) -> Vec<Warning> {
             if !(*is_host && marks_at_switches_alone(runner, part.as_ref())) {
                 let path = || table(runner, *place, part.path());
                 let warning = part.warn(levels).map(|(key, why)| Warning::new(at(&path(), key), why));
-                list.extend(warning.filter(|w| !list.contains(w)));
+                // Ports with other thresholds have the same problem.
+                list.extend(warning.filter(|w| !list.iter().any(|one: &Warning| one.is_like(w))));
             }
         }
     }

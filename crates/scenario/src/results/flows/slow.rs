@@ -57,7 +57,7 @@ impl ShutOut {
     pub fn warning(&self) -> Option<Warning> {
         let (flow, own, again) = self.worst?;
         let why = match self.why {
-            Why::Early => "no packet was lost, cut or out of order, so their timeouts were too early",
+            Why::Early => "no packet was lost, cut or out of order: timeouts ran out before answers came",
             Why::Disorder => "no packet was lost, but packets arrived out of order",
             Why::Losses => "packets were lost or cut (drops.parquet names each)",
         };
