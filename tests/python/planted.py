@@ -219,7 +219,7 @@ def straggler(document: Document, rng: Random) -> str:
 @kind("lost frames")
 def vanish(document: Document, _: Random) -> str:
     document["switch"]["faults"] = {"vanish": 3}
-    return "frames were lost"
+    return "B vanished"
 
 
 @kind("disorder")

@@ -121,8 +121,10 @@ impl Ledger {
             return Some(format!("{beside} packets have a side record, and {kept} side records are kept"));
         }
         (*injected != delivered + dropped + queued || *lost > 0).then(|| {
+            let astray = if *lost > 0 { format!("; {lost} frames had nowhere to go") } else { String::new() };
+            let missing = (delivered + dropped + queued).abs_diff(*injected);
             format!(
-                "{injected} B entered, {delivered} B arrived, {dropped} B were dropped and {queued} B are queued; {lost} frames were lost"
+                "{missing} B vanished: {injected} B entered, {delivered} B arrived, {dropped} B were dropped and {queued} B are queued{astray}"
             )
         })
     }
