@@ -94,6 +94,16 @@ class SharedMemory:
         has_offset = "xon" in pfc or self.resume_bytes is None
         offset = quantity(pfc["xon"], "size") if "xon" in pfc else DEFAULT_OFFSET_BYTES
         self.offset_bytes = offset if has_offset else None
+        self.seen_ps: int | None = None
+        self.seen_bytes: int | None = None
+        self.seen_extra_bytes: int | None = None
+
+    def begin(self, now_ps: int) -> None:
+        """Lets the thresholds of this moment see the bytes before it, at a switch whose ports take turns."""
+        if self.seen_ps != now_ps:
+            self.seen_ps = now_ps
+            self.seen_bytes = sum(one.pool_bytes for one in self.groups)
+            self.seen_extra_bytes = sum(one.extra_bytes for one in self.groups)
 
     def cells(self, frame_bytes: int) -> int:
         """Returns the memory that a frame takes."""
@@ -101,7 +111,8 @@ class SharedMemory:
 
     def threshold_bytes(self, group: Group) -> int:
         """Returns the most bytes of the pool that a group may hold now."""
-        return int(max(0, self.pool_bytes - sum(one.pool_bytes for one in self.groups)) * group.alpha)
+        used = sum(one.pool_bytes for one in self.groups) if self.seen_bytes is None else self.seen_bytes
+        return int(max(0, self.pool_bytes - used) * group.alpha)
 
     def takes(self, port: int, output: int, number: int, frame_bytes: int) -> bool:
         """Takes a frame; False without room at the input or the output, and nothing is taken."""
@@ -119,7 +130,8 @@ class SharedMemory:
         if above <= 0 or above <= self.threshold_bytes(group):
             group.main_bytes += size_bytes
             return True
-        extra = sum(one.extra_bytes for one in self.groups) + size_bytes
+        used = sum(one.extra_bytes for one in self.groups) if self.seen_extra_bytes is None else self.seen_extra_bytes
+        extra = used + size_bytes
         is_beyond_pool = self.headroom_pool_bytes is not None and extra > self.headroom_pool_bytes
         if group.extra_bytes + size_bytes > group.headroom_bytes or is_beyond_pool:
             return False

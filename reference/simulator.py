@@ -31,6 +31,7 @@ RANK_FRAME = 0
 RANK_PFC = 1
 RANK_TIMER = 2
 RANK_SEND = 3
+RANK_LATE = 4
 
 
 class Row(NamedTuple):
@@ -127,6 +128,8 @@ class Simulator:
             for node in self.nodes.values()
             if shared is not None and not node.is_host
         }
+        self.names = {node.index: node.name for node in self.nodes.values()}
+        self.late: dict[str, list[tuple[int, int, bool]]] = {}
         self.flows: list[Flow] = []
         self.routes: list[tuple[str, ...]] = []
         for fault in read_faults(scenario.get("fault", [])):
@@ -178,9 +181,11 @@ class Simulator:
     def run(self) -> Result:
         """Runs until no event is left, or to the end that the scenario sets."""
         while self.heap:
-            self.now_ps, _, _, _, _, action = heapq.heappop(self.heap)
+            self.now_ps, number, _, _, _, action = heapq.heappop(self.heap)
             if self.until_ps is not None and self.now_ps > self.until_ps:
                 break
+            if (name := self.names[number]) in self.memories and name in self.symmetry.turning:
+                self.memories[name].begin(self.now_ps)
             action()
         switches = [node for node in self.nodes.values() if not node.is_host]
         ports = [(node.name, port) for node in switches for port in node.ports]
@@ -374,7 +379,23 @@ class Simulator:
             self.change_pause(node, came_by, frame.class_number, pause=False)
 
     def send_pfc(self, node: Node, port: Port, number: int, *, pause: bool) -> None:
-        """Queues a PFC frame about a class for the peer of `port`, unless the link is down."""
+        """Sends a PFC frame about a class to the peer of `port`; from ports that take turns, after all else."""
+        if node.name in self.symmetry.turning:
+            # The order of ports within a moment decides nothing: the frame follows all other events of the moment.
+            if node.name not in self.late:
+                self.late[node.name] = []
+                self.at(self.now_ps, node, RANK_LATE, 0, lambda: self.send_late(node))
+            self.late[node.name].append((port.number, number, pause))
+        else:
+            self.queue_pfc(node, port, number, pause=pause)
+
+    def send_late(self, node: Node) -> None:
+        """Queues the PFC frames of a moment: by port and class, and those of a class in the order of the requests."""
+        for port, number, pause in sorted(self.late.pop(node.name), key=lambda one: one[:2]):
+            self.queue_pfc(node, node.ports[port], number, pause=pause)
+
+    def queue_pfc(self, node: Node, port: Port, number: int, *, pause: bool) -> None:
+        """Queues a PFC frame behind the control frames of a port, unless the link is down."""
         if port.outages:
             return
         port.control.append(Frame("pfc", self.control_bytes, class_number=number, pause=pause))

@@ -23,7 +23,12 @@ class Symmetry:
         self.hosts = [node.name for node in nodes.values() if node.is_host]
         if any(len(self.hosts) % (stride * size) != 0 for stride, size in rotations):
             raise ValueError(f"the rotations {[*rotations]} are no rotations of {len(self.hosts)} hosts")
-        self.names_for = {destination: self.rename(destination) for destination in self.hosts}
+        self.names_for = {destination: self.rename(self.digits(destination)) for destination in self.hosts}
+        moved_once = [
+            self.rename([int(one == turned) for one in range(len(rotations))]) for turned in range(len(rotations))
+        ]
+        self.turning = {name for names in moved_once for name, renamed in names.items() if name == renamed}
+        """The switches that some rotation leaves in place: their ports take turns."""
 
     def turn(self, switch: Node, port: Port, frame: Frame) -> int:
         """Returns the place of a frame among the frames of a moment: by renamed port, then by port."""
@@ -31,16 +36,19 @@ class Symmetry:
         renamed = self.nodes[names[switch.name]].port_to(names[port.peer])
         return renamed.number * len(switch.ports) + port.number
 
-    def rename(self, destination: str) -> dict[str, str]:
-        """Returns the new name of each node under the renaming that turns all digits of a destination to 0.
+    def digits(self, host: str) -> list[int]:
+        """Returns the digit of a host under each rotation."""
+        return [self.nodes[host].index // stride % size for stride, size in self.rotations]
+
+    def rename(self, amounts: Sequence[int]) -> dict[str, str]:
+        """Returns the new name of each node under the renaming that takes these amounts from the digits of all hosts.
 
         A switch gets the name of the switch at the same port of the renamed neighbour.
         """
         names = {}
         for host in self.hosts:
             number = self.nodes[host].index
-            for stride, size in self.rotations:
-                amount = self.nodes[destination].index // stride % size
+            for (stride, size), amount in zip(self.rotations, amounts, strict=True):
                 digit = number // stride % size
                 number += stride * ((digit - amount) % size - digit)
             names[host] = self.hosts[number]

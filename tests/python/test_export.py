@@ -614,7 +614,7 @@ def test_results_are_exported_beside_themselves_and_nothing_is_overwritten(
     assert elsewhere.stdout == "new/folder/x.txt: 3 flows\n"
     assert not list(tmp_path.rglob(".partial*"))
     for arguments, why in [
-        ([], "no format: give --perfetto, --pcapng, --fct or --csv"),
+        ([], "no format: give --perfetto, --pcapng, --fct, --counters or --csv"),
         (
             ["--csv", "--perfetto", "--out", "x"],
             "--out: takes one format, and 2 were given; export one format at a time",

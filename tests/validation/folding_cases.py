@@ -193,17 +193,22 @@ def crowded(rng: Random, *, drops: bool = False) -> Document:
     drops: packets are dropped. Otherwise PFC pauses hosts.
     """
     parts, part = rng.choice([2, 3, 4]), rng.choice([2, 3, 4])
-    dst, offset, size = rng.randrange(part), rng.randrange(1, parts), rng.choice(["20KB", "100KB", "300KB"])
-    buffer = {"shared": {"total": rng.choice(["3MB", "4MB", "20MB"])}}
-    pauses = {"flow_control": {"pfc": {"xoff": rng.choice(["20KB", "60KB", "400KB"])}}}
+    dst, offset, size = rng.randrange(part), rng.randrange(1, parts), rng.choice(["100KB", "300KB", "600KB"])
+    buffer = {"shared": {"total": rng.choice(["3MB", "4MB", "20MB"]), "alpha": rng.choice([0.02, 0.125])}}
+    pauses = {"flow_control": {"pfc": {"xoff": rng.choice(["10KB", "30KB", "60KB"])}}}
     to = [(at // part + offset) % parts * part + dst for at in range(parts * part)]
+    link = _link(rng)
+    switch: Document = rng.choice([pauses, {"buffer": buffer, "flow_control": {"pfc": {}}}])
+    classes = rng.choice([1, 2])
+    of_class = [[at for at in range(parts * part) if at % part % classes == number] for number in range(classes)]
     return {
         "ties": "relative",
-        "network": {"star": {"hosts": parts * part, "link": _link(rng)}},
-        "workload": [{"flows": [{"src": at, "dst": to[at], "size": size} for at in range(parts * part)]}],
-        "switch": {"buffer": {"per_queue": "30KB"}}
-        if drops
-        else rng.choice([pauses, {"buffer": buffer, "flow_control": {"pfc": {}}}]),
+        "network": {"star": {"hosts": parts * part, "link": link}},
+        "workload": [
+            {"class": number, "flows": [{"src": at, "dst": to[at], "size": size} for at in hosts]}
+            for number, hosts in enumerate(of_class)
+        ],
+        "switch": {"classes": classes, **({"buffer": {"per_queue": "30KB"}} if drops else switch)},
     }
 
 

@@ -68,10 +68,12 @@ def test_two_digits_rotate_one_by_one() -> None:
 
 
 def test_switches_follow_their_hosts() -> None:
-    names = symmetry(leaf_spine(2, 3, 2), [(2, 3)]).rename("host5")
+    found = symmetry(leaf_spine(2, 3, 2), [(2, 3)])
+    names = found.names_for["host5"]
     assert [names[f"host{i}"] for i in range(6)] == ["host2", "host3", "host4", "host5", "host0", "host1"]
     assert [names[f"leaf{i}"] for i in range(3)] == ["leaf1", "leaf2", "leaf0"]
     assert [names[f"spine{i}"] for i in range(2)] == ["spine0", "spine1"]
+    assert found.turning == {"spine0", "spine1"}
 
 
 def test_an_answer_takes_its_turn_by_its_own_destination() -> None:

@@ -76,7 +76,8 @@ impl<M: Message> Context<'_, M> {
         );
     }
 
-    /// Requests [`crate::Node::on_output`] for `output` at `at`. The node must not request an output again
+    /// Requests [`crate::Node::on_output`] for `output` at `at`. The number after the last port is an output
+    /// without a link, which is called after all others of a moment. The node must not request an output again
     /// before the call.
     #[inline]
     pub fn wake_output(&mut self, output: usize, at: Moment) {

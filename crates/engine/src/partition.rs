@@ -85,7 +85,8 @@ impl<N: Node> Partition<N> {
             id,
             rests: false,
             events: 0,
-            event_set: EventSet::new(in_links, outputs),
+            // The output after all ports is the last of a moment.
+            event_set: EventSet::new(in_links, outputs + 1),
             outputs: Vec::with_capacity(outputs),
             fingerprint: Fingerprint::of_node(id),
         });

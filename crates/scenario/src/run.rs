@@ -8,7 +8,7 @@ use crate::folding::{self, Folded};
 use crate::observer::Observer;
 use crate::results::unfold::Unfold;
 use crate::runner::Runner;
-use crate::simulation::{Outcome, Simulated, simulate};
+use crate::simulation::{Outcome, simulate};
 
 impl Runner {
     /// Runs to the end.
@@ -28,10 +28,7 @@ impl Runner {
             Folded::Done(outcome) => Ok(*outcome),
             Folded::Obstacle(runner, report) => {
                 let unfold = Unfold::identity(&runner.topology);
-                let Simulated::Done(mut outcome) = simulate(*runner, engine, unfold, observer, &mut look)?
-                else {
-                    unreachable!("a run of all nodes is always valid")
-                };
+                let mut outcome = simulate(*runner, engine, unfold, observer, &mut look)?;
                 outcome.summary.performance.folding = report;
                 Ok(*outcome)
             }

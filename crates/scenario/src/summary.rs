@@ -6,8 +6,8 @@ use serde::ser::SerializeMap;
 use serde::{Serialize, Serializer};
 use serde_json::Value;
 use xoff_document::Draws;
+use xoff_units::Moment;
 
-use crate::results::incidents::Incident;
 use crate::results::serving::summary::ServingSummary;
 use crate::results::statistics::{Active, Fct, Flows, Slowdown};
 use crate::warnings::Warning;
@@ -135,6 +135,53 @@ impl Performance {
             *hops *= times;
         }
     }
+}
+
+/// Something out of the ordinary.
+#[derive(Debug, Clone, Serialize)]
+pub struct Incident {
+    /// Kind: the kind of a fault in the table `faults`, `disobedience`, `watchdog`, `loss`, or the name of an audit.
+    pub kind: &'static str,
+    /// The key of the scenario that caused the incident, if one did.
+    pub key: Option<String>,
+    /// Start; null if it is unknown.
+    pub start_ps: Option<u64>,
+    /// End; null for an incident at the end of the run.
+    pub end_ps: Option<u64>,
+    /// The incident in words, with its times and key.
+    pub message: String,
+}
+
+impl Incident {
+    /// Returns the incident; the message gets its times and key.
+    pub fn new(
+        kind: &'static str,
+        key: Option<String>,
+        times: (Option<Moment>, Option<Moment>),
+        what: &str,
+    ) -> Self {
+        let when = match times {
+            (None, _) => String::new(),
+            (Some(start), None) => format!("from {} on: ", clock(start)),
+            (Some(start), Some(end)) if start == end => format!("at {}: ", clock(start)),
+            (Some(start), Some(end)) => format!("{} to {}: ", clock(start), clock(end)),
+        };
+        let because = key.as_ref().map_or_else(String::new, |key| format!(" ({key})"));
+        let message = format!("{when}{what}{because}");
+        let [start_ps, end_ps] = [times.0, times.1].map(|time| time.map(Moment::ps));
+        Self { kind, key, start_ps, end_ps, message }
+    }
+}
+
+/// Returns a time with three decimals.
+fn clock(time: Moment) -> String {
+    let ps = time.ps();
+    let units = [(1_000_000_000_000, "s"), (1_000_000_000, "ms"), (1_000_000, "µs"), (1_000, "ns")];
+    let Some((size, unit)) = units.into_iter().find(|(size, _)| ps >= *size) else {
+        return format!("{ps} ps");
+    };
+    let thousandths = (u128::from(ps) * 1000 + u128::from(size) / 2) / u128::from(size);
+    format!("{}.{:03} {unit}", thousandths / 1000, thousandths % 1000)
 }
 
 /// The largest high-water mark of one kind.

@@ -82,11 +82,7 @@ def command(
 ) -> None:
     """Explains the time of flows, jobs and requests to the picosecond, and which ports caused pauses."""
     if counters is not None or scenario is not None:
-        from xoff.counters.command import command as explain_counters
-
-        if counters is None or scenario is None or directory is not None:
-            raise InputError("--counters: needs --scenario FILE, and no DIR")
-        explain_counters(counters, scenario, everything=everything, as_json=as_json)
+        _of_counters(counters, scenario, directory, everything=everything, as_json=as_json)
         return
     if directory is None:
         raise InputError("no result: give DIR, or --counters FILE --scenario FILE")
@@ -94,3 +90,13 @@ def command(
 
     question = Question(flow or [], worst, pauses, port, job, request, token, stretch, what_if)
     command(directory, question, everything=everything, as_json=as_json)
+
+
+def _of_counters(
+    counters: Path | None, scenario: Path | None, directory: Path | None, *, everything: bool, as_json: bool
+) -> None:
+    from xoff.counters.command import command as explain
+
+    if counters is None or scenario is None or directory is not None:
+        raise InputError("--counters: needs --scenario FILE, and no DIR")
+    explain(counters, scenario, everything=everything, as_json=as_json)

@@ -34,6 +34,7 @@ impl Node {
 
     fn carry_out(&mut self, owner: u8, effect: Effect, cx: &mut Cx<'_>) {
         match effect {
+            Effect::Send(port, frame) if self.has_turns => self.send_late(port, frame, cx),
             Effect::Send(port, frame) => self.queue_control(port, QueueId(0), frame, cx),
             Effect::Emit(frame) => self.queue_control(self.routes.port(&frame), QueueId(0), frame, cx),
             Effect::Block(port, queues, asker) => {
@@ -42,9 +43,6 @@ impl Node {
             Effect::Discard(port, queues) => self.discard(port, queues, owner, cx),
             Effect::MoveQueue(port, from, to) => self.pour(port, from, to, cx),
             Effect::Pausing(because) => {
-                if let Some(limits) = &mut self.limits {
-                    limits.reach();
-                }
                 if let Some(recorder) = &mut self.delays {
                     let routes = &self.routes;
                     recorder.on_pausing(

@@ -114,9 +114,6 @@ impl Node {
     /// Counts the bytes of an admitted packet at its input; true if the count crosses the level.
     #[inline]
     fn enter(&mut self, group: usize, bytes: u16) -> bool {
-        if let Some(limits) = &mut self.limits {
-            limits.check(&self.core);
-        }
         self.core.ingress[group].add(bytes)
     }
 

@@ -43,7 +43,6 @@ use crate::packet::Packet;
 use crate::queueing::port::Choice;
 use crate::record::{Pause, Records, Wanted};
 use crate::routing::{Map, Routes};
-use crate::symmetry::limits::Limits;
 use crate::symmetry::ties::{Symmetric, Ties};
 use crate::token;
 use crate::topology::PortSpec;
@@ -130,10 +129,10 @@ pub struct Node {
     pub forwards: bool,
     /// True for a fixed switch of a group of renamings, where frames have turns.
     has_turns: bool,
+    /// Frames to neighbours that leave after all other events of the moment, at such a switch.
+    late: Vec<(PortId, Packet)>,
     /// The turns of frames for fixed switches, if any.
     ties: Option<Box<Ties>>,
-    /// The bound of a fixed switch in a folded run.
-    limits: Option<Box<Limits>>,
     /// Frames that depart are recorded or followed, and arriving frames are examined.
     is_watched: bool,
     /// A link of the node is down.
@@ -190,8 +189,8 @@ impl State for Node {
             marks: _,
             forwards: _,
             has_turns: _,
+            late: _,
             ties: _,
-            limits: _,
             is_watched: _,
             acks: _,
         } = self;
@@ -261,8 +260,8 @@ impl Node {
             routes,
             forwards,
             has_turns: false,
+            late: Vec::new(),
             ties: None,
-            limits: None,
             mechanisms,
             effects,
             endpoint,
@@ -310,15 +309,13 @@ impl Node {
         let peers = ports.iter().map(|port| (port.peer, port.peer_port));
         let ties = Ties::new(symmetric, self.core.id, peers).map(Box::new);
         let has_turns = symmetric.group.is_fixed(self.core.id);
-        let copies = || number(symmetric.group.elements_at(self.core.id).len());
-        let limits = (symmetric.is_folded && has_turns).then(|| Box::new(Limits::new(copies())));
-        Self { has_turns, ties, limits, ..self }
-    }
-
-    /// True if a folded run differs from the run of all nodes from now on: a fixed switch has paused a neighbour, or the
-    /// switch may have met a limit of its shared buffer.
-    pub fn is_at_limits(&self) -> bool {
-        self.limits.as_ref().is_some_and(|limits| limits.is_reached())
+        let parts = |node| number(symmetric.group.elements_at(node).len());
+        let copies = if has_turns && symmetric.is_folded { parts(self.core.id) } else { 1 };
+        let mut node = Self { has_turns, ties, ..self };
+        if has_turns {
+            node.core.buffer.see_moments(copies);
+        }
+        node
     }
 
     /// True for a host that forwards packets.
@@ -331,6 +328,9 @@ impl Node {
     fn begin(&mut self, now: Moment) {
         debug_assert!(self.effects.is_empty(), "what mechanisms asked for in an event is done in it");
         self.effects.now = now;
+        if self.has_turns {
+            self.core.buffer.begin(now);
+        }
         if self.next_sample <= now {
             self.sample(now);
         }
@@ -496,8 +496,11 @@ impl EngineNode for Node {
 
     #[inline]
     fn on_output(&mut self, port: usize, cx: &mut Cx<'_>) {
-        let port = PortId::at(port);
         self.begin(cx.now());
+        if port == self.core.ports.len() {
+            return self.send_all_late(cx);
+        }
+        let port = PortId::at(port);
         self.core.ports[port].end_frame();
         if self.core.ports[port].take_call() {
             return;

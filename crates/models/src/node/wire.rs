@@ -6,6 +6,7 @@ use xoff_units::{Duration, Moment};
 use super::{Acks, Cx, Node};
 use crate::core::Queueing;
 use crate::cut_through::Rest;
+use crate::frames;
 use crate::mechanism::{Departure, Dequeued, Hooks, Watches};
 use crate::packet::Packet;
 use crate::record::Trace;
@@ -46,6 +47,28 @@ impl Node {
         }
         self.core.ports[port].push(queue, frame);
         self.kick(port, cx);
+    }
+
+    /// Sends a frame to the neighbour of a port of a switch whose ports take turns, after all other events of the moment. If it
+    /// were sent at once, the order of equal servers would decide whether it leaves before another frame.
+    #[cold]
+    pub(super) fn send_late(&mut self, port: PortId, frame: Packet, cx: &mut Cx<'_>) {
+        if self.late.is_empty() {
+            // The output after all ports is the last of a moment.
+            cx.wake_output(self.core.ports.len(), cx.now());
+        }
+        self.late.push((port, frame));
+    }
+
+    /// Sends the late frames of this moment. Those of a port are in the order of their classes, and those of a class in the
+    /// order in which they were asked for.
+    #[cold]
+    pub(super) fn send_all_late(&mut self, cx: &mut Cx<'_>) {
+        let mut late = std::mem::take(&mut self.late);
+        late.sort_by_key(|(port, frame)| (*port, frame.payload::<frames::Pfc>().map(|pfc| pfc.classes)));
+        for (port, frame) in late {
+            self.queue_control(port, QueueId(0), frame, cx);
+        }
     }
 
     /// Sends a control frame, forwarded or created here. The scenario chooses the queue of acknowledgements.

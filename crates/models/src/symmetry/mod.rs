@@ -15,7 +15,6 @@
 //! Source: `docs/folding.md`.
 
 mod elements;
-pub mod limits;
 mod messages;
 pub mod ties;
 

@@ -12,7 +12,7 @@ use super::search::{Found, find};
 use crate::observer::Observer;
 use crate::results::unfold::Unfold;
 use crate::runner::Runner;
-use crate::simulation::{Look, Outcome, Simulated, simulate};
+use crate::simulation::{Look, Outcome, simulate};
 use crate::summary::Folding;
 
 /// The end of an attempt to fold a run.
@@ -23,8 +23,8 @@ pub enum Folded {
     Obstacle(Box<Runner>, Option<Folding>),
 }
 
-/// Runs folded, or returns the runner of all nodes. An obstacle may appear during the run: a switch that no rotation moves
-/// comes to a limit, or an audit has a finding, which would name nodes. The run of all nodes then begins anew.
+/// Runs folded, or returns the runner of all nodes. An obstacle may appear at the end of the run: an audit has a finding, which
+/// would name nodes. The run of all nodes then begins anew.
 pub fn run(
     mut runner: Runner,
     engine: &EnginePlan,
@@ -53,7 +53,7 @@ pub fn run(
     }
 }
 
-/// Returns whether a run folds; `None` without relative ties. A limit that a switch may come to during the run is unknown.
+/// Returns whether a run folds; `None` without relative ties.
 pub fn report(mut runner: Runner) -> Option<Folding> {
     prepare(&mut runner, None)
 }
@@ -111,17 +111,10 @@ fn attempt(
 ) -> Result<Result<Box<Outcome>, Reason>, InputError> {
     let unfold = Unfold::of(&runner);
     let times = unfold.times();
-    match simulate(runner, engine, unfold, observer, look)? {
-        Simulated::Invalid(at) => Ok(Err(format!(
-            "before {at} a switch between servers paused a neighbour, or came to a threshold of its \
-             shared buffer; the run began again with all nodes"
-        ))),
-        Simulated::Done(outcome) if !outcome.summary.have_audits_passed() => {
-            Ok(Err("an audit has a finding; the run began again with all nodes".into()))
-        }
-        Simulated::Done(mut outcome) => {
-            outcome.summary.performance.repeat(u64::from(times));
-            Ok(Ok(outcome))
-        }
+    let mut outcome = simulate(runner, engine, unfold, observer, look)?;
+    if !outcome.summary.have_audits_passed() {
+        return Ok(Err("an audit has a finding; the run began again with all nodes".into()));
     }
+    outcome.summary.performance.repeat(u64::from(times));
+    Ok(Ok(outcome))
 }

@@ -7,7 +7,6 @@
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
 
-use serde::Serialize;
 use xoff_engine::Checkpoint;
 use xoff_models::fault::Queued;
 use xoff_models::fault::plan::{Plan, Target, What};
@@ -22,60 +21,13 @@ use super::names::Names;
 use crate::audit::Verdicts;
 use crate::faults;
 use crate::runner::Runner;
-use crate::summary::Summary;
+use crate::summary::{Incident, Summary};
 
 /// Reason of drops by the watchdog.
 const WATCHDOG: &str = "PFC watchdog";
 
 /// The number of incidents that readers see first. With more, faults come before their consequences.
 const FIRST: usize = 5;
-
-/// Something out of the ordinary.
-#[derive(Debug, Clone, Serialize)]
-pub struct Incident {
-    /// Kind: the kind of a fault in the table `faults`, `disobedience`, `watchdog`, `loss`, or the name of an audit.
-    pub kind: &'static str,
-    /// The key of the scenario that caused the incident, if one did.
-    pub key: Option<String>,
-    /// Start; null if it is unknown.
-    pub start_ps: Option<u64>,
-    /// End; null for an incident at the end of the run.
-    pub end_ps: Option<u64>,
-    /// The incident in words, with its times and key.
-    pub message: String,
-}
-
-impl Incident {
-    /// Returns the incident; the message gets its times and key.
-    fn new(
-        kind: &'static str,
-        key: Option<String>,
-        times: (Option<Moment>, Option<Moment>),
-        what: &str,
-    ) -> Self {
-        let when = match times {
-            (None, _) => String::new(),
-            (Some(start), None) => format!("from {} on: ", clock(start)),
-            (Some(start), Some(end)) if start == end => format!("at {}: ", clock(start)),
-            (Some(start), Some(end)) => format!("{} to {}: ", clock(start), clock(end)),
-        };
-        let because = key.as_ref().map_or_else(String::new, |key| format!(" ({key})"));
-        let message = format!("{when}{what}{because}");
-        let [start_ps, end_ps] = [times.0, times.1].map(|time| time.map(Moment::ps));
-        Self { kind, key, start_ps, end_ps, message }
-    }
-}
-
-/// Returns a time with three decimals.
-fn clock(time: Moment) -> String {
-    let ps = time.ps();
-    let units = [(1_000_000_000_000, "s"), (1_000_000_000, "ms"), (1_000_000, "µs"), (1_000, "ns")];
-    let Some((size, unit)) = units.into_iter().find(|(size, _)| ps >= *size) else {
-        return format!("{ps} ps");
-    };
-    let thousandths = (u128::from(ps) * 1000 + u128::from(size) / 2) / u128::from(size);
-    format!("{}.{:03} {unit}", thousandths / 1000, thousandths % 1000)
-}
 
 /// Losses of one reason in one class.
 #[derive(Debug, Default)]

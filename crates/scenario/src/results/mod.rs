@@ -198,11 +198,6 @@ impl Results {
         Progress { data_packet_hops, ..self.shared.ends.progress(cp.now, until) }
     }
 
-    /// See [`Unfold::is_valid`].
-    pub fn is_valid(&self, cp: &Checkpoint<'_, Node>) -> bool {
-        self.shared.unfold.is_valid(cp)
-    }
-
     /// Returns the end of a run without further events: the end of the last flow or operation or, with
     /// unfinished flows, the departure of the last data packet.
     pub fn end(&self, cp: &Checkpoint<'_, Node>) -> Moment {

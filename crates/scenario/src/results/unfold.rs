@@ -45,13 +45,6 @@ impl Unfold {
         )
     }
 
-    /// True while the simulated nodes tell what all nodes do: no switch that a rotation leaves in place has come to a
-    /// limit.
-    pub fn is_valid(&self, cp: &Checkpoint<'_, Node>) -> bool {
-        let mut fixed = self.views.iter().filter(|view| view.is_fixed && view.node == view.of);
-        !fixed.any(|view| cp.node(view.node).is_at_limits())
-    }
-
     /// Returns all nodes in order.
     pub fn views(&self) -> &[View] {
         &self.views

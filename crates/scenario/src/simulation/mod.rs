@@ -41,14 +41,6 @@ pub struct Outcome {
 /// Looks at all nodes at a checkpoint, and may change them. Records stay with the nodes until it returns true.
 pub type Look<'a> = dyn FnMut(&mut Checkpoint<'_, Node>) -> bool + 'a;
 
-/// The end of a simulation.
-pub enum Simulated {
-    /// The results.
-    Done(Box<Outcome>),
-    /// From this moment on, the simulated nodes do not tell what the other nodes do.
-    Invalid(Moment),
-}
-
 /// Simulates to the end. Costs are those of the simulated nodes.
 pub fn simulate(
     runner: Runner,
@@ -56,7 +48,7 @@ pub fn simulate(
     unfold: Unfold,
     observer: &mut dyn Observer,
     look: &mut Look<'_>,
-) -> Result<Simulated, InputError> {
+) -> Result<Box<Outcome>, InputError> {
     let (threads, is_enabled) = (engine.threads, engine.fast_forward);
     let mut results = Results::new(&runner, unfold, observer.wants_rows());
     let Runner { topology, plan: whole, settings, scenario, began, .. } = runner;
@@ -74,28 +66,16 @@ pub fn simulate(
     engine.align(watch.origin);
     let fast_forward =
         FastForward::of(&scenario, &settings, until, is_enabled, &engine.checkpoint(Moment::ZERO));
-    let mut course = Course {
-        results,
-        fast_forward,
-        reroutes,
-        watch,
-        observer,
-        look,
-        ended: None,
-        is_stopping: false,
-        is_invalid: false,
-    };
+    let mut course =
+        Course { results, fast_forward, reroutes, watch, observer, look, ended: None, is_stopping: false };
     let finish = run(&mut engine, &mut |cp| course.go_on(cp));
-    let Course { watch, mut results, fast_forward, observer, ended, is_invalid, .. } = course;
+    let Course { watch, mut results, fast_forward, observer, ended, .. } = course;
     let Watch { mut abort, was_stopped, is_too_large, is_over, .. } = watch;
     let mut finish = if is_over { Finish::Idle } else { finish };
     if let Some(refusal) = is_too_large.or_else(|| watch::lacking_disk(&results)) {
         return Err(refusal);
     }
     let at = ended.unwrap_or_default();
-    if is_invalid || !results.is_valid(&engine.checkpoint(at)) {
-        return Ok(Simulated::Invalid(at));
-    }
     let ledger = ledger(&engine);
     let fingerprint = fingerprint(&engine, &settings, number(topology.nodes.len()));
     let statistics = engine.statistics();
@@ -118,7 +98,7 @@ pub fn simulate(
         performance,
         ..results.summary()
     };
-    Ok(Simulated::Done(Box::new(Outcome { summary, tables, was_stopped })))
+    Ok(Box::new(Outcome { summary, tables, was_stopped }))
 }
 
 /// The course of a run, from checkpoint to checkpoint.
@@ -132,8 +112,6 @@ struct Course<'a> {
     /// The last checkpoint.
     ended: Option<Moment>,
     is_stopping: bool,
-    /// See [`Simulated::Invalid`].
-    is_invalid: bool,
 }
 
 impl Course<'_> {
@@ -143,10 +121,6 @@ impl Course<'_> {
             return ControlFlow::Continue(());
         }
         self.ended = Some(cp.now);
-        self.is_invalid |= !self.results.is_valid(cp);
-        if self.is_invalid {
-            return ControlFlow::Break(());
-        }
         if let Some(reroutes) = &mut self.reroutes {
             self.fast_forward.expect(reroutes.look(cp));
         }

@@ -118,9 +118,13 @@ fn small_windows(runner: &Runner, lines: &Lines) -> Vec<Warning> {
         let of_transport = stack.transport.warn(line).into_iter();
         let of_transport =
             of_transport.map(|(key, why)| Warning::new(format!("{}.{key}", stack.paths()[0]), why));
-        list.extend(of_controls.chain(of_transport).collect::<Vec<_>>());
+        // An override that repeats a value of all hosts needs no warning of its own.
+        for warning in of_controls.chain(of_transport).collect::<Vec<_>>() {
+            if !list.iter().any(|one| one.message == warning.message) {
+                list.push(warning);
+            }
+        }
     }
-    list.dedup();
     list
 }
 

@@ -10,7 +10,7 @@ mod params;
 use crate::ids::PortId;
 use xoff_engine::state;
 use xoff_engine::state::{State, StateVisitor, Word};
-use xoff_units::{index, number};
+use xoff_units::{Moment, index, number};
 
 use self::outputs::Outputs;
 pub use self::params::{Accounting, Egress, Group, Params, Shared};
@@ -76,6 +76,8 @@ pub struct SharedBuffer {
     outputs: Option<Box<Outputs>>,
     shared_used: i64,
     headroom_used: i64,
+    /// What thresholds see, at a switch whose ports take turns.
+    seen: Option<Seen>,
     /// Reserve and pool bytes of each ingress port and class.
     main: Vec<i64>,
     in_headroom: Vec<i64>,
@@ -86,10 +88,27 @@ pub struct SharedBuffer {
 
 state!(SharedBuffer {
     value: shared_used, headroom_used, main, in_headroom;
-    part: outputs;
+    part: outputs, seen;
     peak: shared_peak;
     peaks: headroom_peak;
     constant: pool, headroom_pool, cell, shares, counted_as, classes;
+});
+
+/// The content of a shared buffer before the events of a moment. With relative ties, thresholds at a switch whose ports take
+/// turns compare with this content: what arrives or leaves at one moment sees the same pool, so that no order among equal
+/// servers decides which of them meets a threshold. A folded run holds the packets of one of `copies` equal parts.
+#[derive(Debug, Clone)]
+struct Seen {
+    at: Moment,
+    shared: i64,
+    headroom: i64,
+    copies: i64,
+}
+
+state!(Seen {
+    moment: at;
+    value: shared, headroom;
+    constant: copies;
 });
 
 /// The level at which a pause of a port and class in a shared buffer ends: the larger of both.
@@ -134,11 +153,27 @@ impl SharedBuffer {
             outputs: Outputs::new(memory, classes, shares.len()).map(Box::new),
             shared_used: 0,
             headroom_used: 0,
+            seen: None,
             main: zeros(),
             in_headroom: zeros(),
             shared_peak: 0,
             headroom_peak: zeros(),
             shares,
+        }
+    }
+
+    /// Lets thresholds see the content before each moment; the buffer holds one of so many equal parts.
+    fn see_moments(&mut self, copies: u32) {
+        self.seen = Some(Seen { at: Moment::ZERO, shared: 0, headroom: 0, copies: copies.into() });
+    }
+
+    /// An event begins.
+    fn begin(&mut self, now: Moment) {
+        if let Some(seen) = &mut self.seen
+            && seen.at != now
+        {
+            seen.at = now;
+            (seen.shared, seen.headroom) = (self.shared_used * seen.copies, self.headroom_used * seen.copies);
         }
     }
 
@@ -186,15 +221,16 @@ impl SharedBuffer {
     #[inline]
     fn is_full(&self, group: usize, bytes: i64) -> bool {
         let group = self.counted(group);
-        self.in_headroom[group] + bytes > self.shares[group].headroom
-            || self.headroom_used + bytes > self.headroom_pool
+        let used = self.seen.as_ref().map_or(self.headroom_used, |seen| seen.headroom);
+        self.in_headroom[group] + bytes > self.shares[group].headroom || used + bytes > self.headroom_pool
     }
 
     /// Returns the dynamic threshold of a port and class.
     #[inline]
     pub fn threshold(&self, group: usize) -> i64 {
         let group = self.counted(group);
-        ((self.pool - self.shared_used).max(0) as f64 * self.shares[group].alpha) as i64
+        let used = self.seen.as_ref().map_or(self.shared_used, |seen| seen.shared);
+        ((self.pool - used).max(0) as f64 * self.shares[group].alpha) as i64
     }
 
     /// Returns the level at which a port and class is paused when alone in the pool, and its headroom.
@@ -218,17 +254,6 @@ impl SharedBuffer {
     /// Returns the high-water mark of a headroom, and its size.
     pub fn headroom_peak(&self, group: usize) -> (i64, i64) {
         (self.headroom_peak[group], self.shares[group].headroom)
-    }
-
-    /// True if the buffer would hold a threshold of a port and class or more, with `copies` times the packets: each
-    /// port of a copy holds as much as the port here.
-    pub fn is_near(&self, copies: u32) -> bool {
-        let free = (self.pool - self.shared_used * i64::from(copies)).max(0) as f64;
-        let is_over = |(group, main): (usize, &i64)| {
-            let Share { alpha, reserve, .. } = self.shares[group];
-            *main > reserve && (*main - reserve) as f64 >= (free * alpha).floor()
-        };
-        self.headroom_used > 0 || self.main.iter().enumerate().any(is_over)
     }
 
     /// True when a port and class should be paused.
@@ -372,6 +397,20 @@ impl Buffer {
                 shared.has_room_at_output(group, out_port, bytes)
                     && (!shared.is_beyond(group, bytes) || !shared.is_full(group, bytes))
             }
+        }
+    }
+
+    /// Lets thresholds of a shared buffer see the content before each moment; the node holds one of so many equal parts.
+    pub fn see_moments(&mut self, copies: u32) {
+        if let Self::Shared(shared) = self {
+            shared.see_moments(copies);
+        }
+    }
+
+    /// An event begins, at a node that sees moments.
+    pub fn begin(&mut self, now: Moment) {
+        if let Self::Shared(shared) = self {
+            shared.begin(now);
         }
     }
 
