@@ -63,7 +63,7 @@ def test_without_a_question_it_names_the_slowest_flows_and_where_pauses_begin(xo
     done = xoff_here("explain", kept)
     assert done.returncode == 0
     assert "slowest flows" in done.stdout
-    assert "pfc, class 0, from switch0 port 0 (to host0):" in done.stdout
+    assert "PFC, class 0, from switch0 port 0 (to host0):" in done.stdout
     assert "filled by flow" in done.stdout
 
 
@@ -212,7 +212,7 @@ def test_a_run_that_failed_is_explained(xoff_here: Command, tmp_path: Path) -> N
     done = xoff_here("explain", tmp_path / "stuck.failed", "--flow", "0", "--pauses")
     assert done.returncode == 0
     assert "was not delivered. The parts cover the time at the source until the end of the run." in done.stdout
-    assert "paused by pfc" in done.stdout
+    assert "paused by PFC" in done.stdout
     answer = json.loads(xoff_here("explain", tmp_path / "stuck.failed", "--flow", "0", "--json").stdout)
     assert answer["flow"]["fct_ps"] is None
     assert answer["flow"]["worst"]["kind"] in {"paused", "awaiting_ack"}

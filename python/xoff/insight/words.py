@@ -9,6 +9,7 @@ from xoff import formatting
 from xoff.insight.breakdown import Breakdown, Part
 from xoff.insight.origins import Root
 from xoff.insight.trees import Forest, Tree
+from xoff.results import counts
 
 _MOST = 5
 """The number of flows named in a list."""
@@ -41,16 +42,22 @@ def micro(ps: int) -> str:
     return f"{ps // 10**6:,}.{ps % 10**6:06d}"
 
 
+def mechanism(name: str | None) -> str:
+    """Returns the label of a mechanism, such as PFC; of a mechanism of another version, its name."""
+    labels = {group.name: group.label for group in counts.groups()}
+    return formatting.plain(labels.get(str(name), str(name)))
+
+
 def what(part: Part) -> str:
     """Returns the description of a part."""
     if part.kind == "queueing":
         return "behind packets that went first" if part.flow is None else f"behind packets of flow {part.flow}"
     if part.kind == "source_held":
-        return f"held by {formatting.plain(str(part.mechanism))} at the source"
+        return f"held by {mechanism(part.mechanism)} at the source"
     if part.kind == "paused" and part.mechanism == "fault":
         return "waiting for a link that was down"
     if part.kind == "paused":
-        return f"paused by {formatting.plain(str(part.mechanism))}" + (
+        return f"paused by {mechanism(part.mechanism)}" + (
             "" if part.pauses == 1 else f", {part.pauses:,} times"
         )
     if part.kind == "processing" and part.mechanism == "fault":
@@ -190,7 +197,7 @@ def tree(one: Tree, forest: Forest) -> list[str]:
     several = f"{counted(pauses, 'pause')} of {counted(ports, 'port')}"
     back = f", {one.depth} links back" if one.depth > 1 else ""
     lines = [
-        f"{formatting.plain(one.root.cause)}, class {one.root.class_}, from {root_place(one.root, forest)}:",
+        f"{mechanism(one.root.cause)}, class {one.root.class_}, from {root_place(one.root, forest)}:",
         f"  {several}{back}, between {formatting.time(start)} and {end}",
     ]
     if one.contributors:
