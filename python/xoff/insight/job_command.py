@@ -11,7 +11,7 @@ from xoff import formatting
 from xoff.insight import job_causes, what_if, words
 from xoff.insight.job_causes import CAUSES, Causes
 from xoff.insight.job_path import MOST_OPERATIONS, jobs
-from xoff.insight.rerun import is_at_hand, repeated
+from xoff.insight.rerun import cost_in_words, is_at_hand, repeated, repetition_seconds
 from xoff.insight.trees import Forest
 from xoff.results import Result
 
@@ -19,8 +19,6 @@ _MOST = 8
 
 
 _LONG_SECONDS = 60
-_DELAYS_COST = 2
-"""A run that records delays takes up to twice as long."""
 
 
 def explain(result: Result, directory: Path) -> tuple[list[Causes], Forest | None]:
@@ -33,21 +31,14 @@ def explain(result: Result, directory: Path) -> tuple[list[Causes], Forest | Non
     flows: set[int] = set()
     for _, steps in found:
         flows |= job_causes.flows(steps)
-    if flows and not is_at_hand(result, flows, directory) and (seconds := _repetition(result)) > _LONG_SECONDS:
-        cost = f"about {seconds / 60:,.0f} CPU-minutes"
+    if flows and not is_at_hand(result, flows, directory) and (seconds := repetition_seconds(result)) > _LONG_SECONDS:
+        cost = cost_in_words(seconds)
         why = f'the time of messages in the network is not divided; a run with probe.delays = "all" would take {cost}'
         print(f"xoff: {why}", file=sys.stderr)
         return [job_causes.causes(job, steps, result, None) for job, steps in found], None
     traced = repeated(result, flows, directory) if flows else result
     forest = Forest(traced)
     return [job_causes.causes(job, steps, traced, forest) for job, steps in found], forest
-
-
-def _repetition(result: Result) -> float:
-    """Returns the CPU-seconds of the run with delays, which is neither folded nor fast-forwarded."""
-    performance = result.summary.get("performance") or {}
-    simulated = performance.get("packet_hops_simulated") or 1
-    return _DELAYS_COST * performance.get("cpu_seconds", 0) * performance.get("data_packet_hops", 0) / simulated
 
 
 def gains(result: Result, found: list[Causes], *, asked: bool | None) -> list[list[what_if.Gain]] | None:

@@ -52,6 +52,24 @@ def is_at_hand(result: Result, flows: set[int], directory: Path) -> bool:
     return repeat.has_delays(kept or result, flows)
 
 
+_DELAYS_COST = 2
+"""A run that records delays takes up to twice as long."""
+
+
+def repetition_seconds(result: Result) -> float:
+    """Returns the CPU-seconds of the run with delays, which is neither folded nor fast-forwarded."""
+    performance = result.summary.get("performance") or {}
+    simulated = performance.get("packet_hops_simulated") or 1
+    return float(_DELAYS_COST * performance.get("cpu_seconds", 0) * performance.get("data_packet_hops", 0) / simulated)
+
+
+def cost_in_words(seconds: float) -> str:
+    """Returns CPU-seconds as text: ``about 3 CPU-seconds``, ``about 12 CPU-minutes``."""
+    if seconds < 1:
+        return "below 1 CPU-second"
+    return f"about {seconds:,.0f} CPU-seconds" if seconds < 100 else f"about {seconds / 60:,.0f} CPU-minutes"
+
+
 def repeated(result: Result, flows: set[int] | None, directory: Path) -> Result:
     """Returns a result with the delays of these flows, or of all; a message tells the user if the run is repeated."""
     from xoff.display import run_bar
@@ -64,7 +82,8 @@ def repeated(result: Result, flows: set[int] | None, directory: Path) -> Result:
     before = set() if kept is None else repeat.traced(kept)
     wanted = None if flows is None or before is None else flows | before
     where = formatting.plain(str(directory))
-    why = f'repeats the run of {where} exactly; a run with probe.delays = "all" needs no second run'
+    cost = cost_in_words(repetition_seconds(result))
+    why = f'repeats the run of {where} exactly, {cost}; a run with probe.delays = "all" needs no second run'
     print(f"xoff: {why}", file=sys.stderr)
     with run_bar("again") as bar:
         again = repeat.repeated(result, wanted, progress=bar.report)

@@ -57,9 +57,7 @@ def what(part: Part) -> str:
     if part.kind == "paused" and part.mechanism == "fault":
         return "waiting for a link that was down"
     if part.kind == "paused":
-        return f"paused by {mechanism(part.mechanism)}" + (
-            "" if part.pauses == 1 else f", {part.pauses:,} times"
-        )
+        return f"paused by {mechanism(part.mechanism)}" + ("" if part.pauses == 1 else f", {part.pauses:,} times")
     if part.kind == "processing" and part.mechanism == "fault":
         return "waiting for a host that had stopped reading"
     if part.mechanism == "fault":
