@@ -2968,7 +2968,9 @@ class Poisson(_Part):
     """Flows arrive for this long."""
 
     flows: int | None = None
-    """This many flows arrive in all, shared evenly over sources."""
+    """This many flows arrive in all, shared evenly over sources. If there are fewer flows than sources, the sources
+    are drawn.
+    """
 
     warm_start: bool | float | None = None
     """Flows are under way at each source when the workload begins, so that the network carries its load from the
