@@ -197,7 +197,7 @@ def test_the_template_has_every_name_and_can_be_read(tmp_path: Path, xoff_here: 
     assert "tx_prio3_pause" in text
     done = xoff_here("explain", "--counters", "mine.csv", "--scenario", scenario.name)
     assert done.returncode == 0
-    assert done.stdout.startswith("No pauses, no drops and no contradictions.")
+    assert done.stdout.startswith("No pauses, no drops and no contradictions")
     assert xoff_here("new", "counters", "mine").returncode == 2
 
 
@@ -209,3 +209,77 @@ def test_the_answer_as_json_has_findings_trees_and_gaps(tmp_path: Path, xoff_her
     [tree] = answer["trees"]
     assert (tree["node"], tree["class"], tree["paused_us"]) == ("leaf0", 3, 12.0)
     assert answer["gaps"]
+
+
+def found_in(tmp_path: Path, *values: tuple[str, int | str, str, str]) -> list[str]:
+    """Returns what is printed about counters of the line of two switches."""
+    found, lossless = command.of_scenario(*line_of(tmp_path, *values))
+    return command.lines(found, diagnose(found, lossless), everything=True)
+
+
+def test_packets_that_queues_refused_are_told(tmp_path: Path) -> None:
+    lines = found_in(tmp_path, ("leaf0", 0, "SAI_PORT_STAT_PFC_3_RX_PKTS", "0"))
+    assert lines[0].startswith("No pauses, no drops")
+    counters, scenario = line_of(tmp_path)
+    counters.write_text("node,port,class,counter,value\nleaf0,0,3,SAI_QUEUE_STAT_DROPPED_PACKETS,50\n", "utf-8")
+    found, lossless = command.of_scenario(counters, scenario)
+    expected = "queues dropped 50 packets of class 3, most at leaf0 port 0 (to host0)"
+    assert diagnose(found, lossless).findings == [expected]
+
+
+def test_pauses_of_unknown_length_are_a_gap(tmp_path: Path) -> None:
+    lines = found_in(tmp_path, ("leaf0", 2, RECEIVED, "50"))
+    gap = "gap: 1 ports received pauses without a counter of the time, such as leaf0 port 2 (to spine0)"
+    assert any(line.startswith(gap) for line in lines)
+
+
+def test_only_a_neighbour_that_was_paused_is_said_to_be(tmp_path: Path) -> None:
+    counters, scenario = line_of(tmp_path)
+    drops = "leaf0,2,3,SAI_INGRESS_PRIORITY_GROUP_STAT_DROPPED_PACKETS,5"
+
+    def told(*rows: str) -> str:
+        counters.write_text("node,port,class,counter,value\n" + "".join(f"{row}\n" for row in (drops, *rows)), "utf-8")
+        return diagnose(*command.of_scenario(counters, scenario)).findings[0]
+
+    assert told() == "leaf0 port 2 (to spine0) dropped 5 packets of class 3, which is lossless"
+    assert "although spine0 was paused: look at the headroom" in told(f"spine0,0,3,{PAUSED},9")
+
+
+def test_a_ring_of_pauses_is_told_as_a_ring(tmp_path: Path) -> None:
+    names = ["s0", "s1", "s2"]
+    nodes = [{"name": name, "kind": "switch"} for name in names] + [{"name": f"h{n}", "kind": "host"} for n in range(3)]
+    link = {"rate": "100Gbps", "delay": "1us"}
+    links = [{"a": names[n], "b": names[(n + 1) % 3], **link} for n in range(3)]
+    links += [{"a": f"h{n}", "b": names[n], **link} for n in range(3)]
+    document = {"network": {"explicit": {"nodes": nodes, "links": links}}, "workload": []}
+    document["switch"] = {"flow_control": {"pfc": {}}}
+    scenario, counters = tmp_path / "ring.json", tmp_path / "ring.csv"
+    scenario.write_text(json.dumps(document), "utf-8")
+    paused = "SAI_PORT_STAT_PFC_0_RX_PAUSE_DURATION_US"
+    rows = [f"{names[n]},{names[(n + 1) % 3]},0,{paused},100\n" for n in range(3)]
+    counters.write_text("node,port,class,counter,value\n" + "".join(rows), "utf-8")
+    found, lossless = command.of_scenario(counters, scenario)
+    [line] = [text for text in command.lines(found, diagnose(found, lossless), everything=True) if "ring" in text]
+    assert "lead in a ring, so a deadlock is possible: s0 port" in line
+    assert "3 ports paused for 300.000 µs together" in line
+
+
+def test_hosts_of_a_table_of_nodes_are_known_by_their_kind(tmp_path: Path) -> None:
+    (tmp_path / "nodes.csv").write_text("name,kind\na,host\nb,host\ns,switch\n", "utf-8")
+    (tmp_path / "links.csv").write_text("a,b,rate,delay\na,s,100Gbps,1us\nb,s,100Gbps,1us\n", "utf-8")
+    tables = {"nodes_table": "nodes.csv", "links_table": "links.csv"}
+    document = {"network": {"explicit": tables}, "switch": {"flow_control": {"pfc": {}}}, "workload": []}
+    scenario, counters = tmp_path / "tables.json", tmp_path / "counters.csv"
+    scenario.write_text(json.dumps(document), "utf-8")
+    # A row of another counter may hold anything.
+    counters.write_text("node,port,class,counter,value\na,0,0,tx_prio0_pause,2\n7,,1.5,other,\n", "utf-8")
+    found, _ = command.of_scenario(counters, scenario)
+    assert found.hosts == {"a", "b"}
+    assert (found.of(("a", 0), 0, "sent"), found.others, found.silent) == (2, 1, ["s"])
+
+
+def test_counters_go_with_no_other_question(tmp_path: Path, xoff_here: Command) -> None:
+    counters, scenario = line_of(tmp_path)
+    done = xoff_here("explain", "--counters", counters.name, "--scenario", scenario.name, "--worst", "3")
+    assert (done.returncode, done.stdout) == (2, "")
+    assert "--counters: not allowed with another question" in " ".join(done.stderr.split())

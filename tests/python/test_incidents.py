@@ -132,3 +132,46 @@ def test_warnings_come_after_three_incidents() -> None:
         "incident 3",
         "incident 4",
     ]
+
+
+def test_a_fault_that_makes_links_faster_or_differs_is_told_as_it_is() -> None:
+    def told(**fault: Any) -> str:
+        return str(run(fault=[{"at": "1us", "duration": "5us"} | fault]).summary["incidents"][0]["message"])
+
+    assert "link faster than configured: leaf0-spine0 at 400Gbps instead of 100Gbps" in told(
+        link="leaf0-spine0", rate="400Gbps"
+    )
+    assert "link shorter than configured: leaf0-spine0 with 5ns instead of 500ns" in told(
+        link="leaf0-spine0", delay="5ns"
+    )
+    overrides = [{"link": "leaf1-spine0", "rate": "10Gbps"}]
+    document = copy.deepcopy(FABRIC) | {"fault": [{"link": "leaf*-spine0", "rate": "50Gbps", "at": "1us"}]}
+    document["network"]["overrides"] = overrides
+    message = str(xoff.run(document).summary["incidents"][0]["message"])
+    assert "link other than configured: leaf0-spine0, leaf1-spine0 at 50Gbps" in message
+    assert "instead of" not in message
+
+
+def test_a_stall_without_pfc_pauses_nobody() -> None:
+    document = copy.deepcopy(FABRIC) | {"fault": [{"host": "host4", "stall": True, "at": "10us", "duration": "20us"}]}
+    document["switch"] = {}
+    message = str(xoff.run(document).summary["incidents"][0]["message"])
+    assert "host stalled: host4 read nothing" in message
+    assert "paused" not in message
+
+
+def test_a_watchdog_is_told_with_the_class_that_it_dropped() -> None:
+    watchdog = {"detection": "20us", "poll": "10us", "restoration": "40us"}
+    document = copy.deepcopy(FABRIC) | {"fault": [{"host": "host4", "stall": True, "at": "10us", "duration": "100us"}]}
+    pfc = {"pfc": {"watchdog": watchdog}}
+    document["switch"] = {"classes": 2, "buffer": {"per_port": "200KB"}, "flow_control": pfc}
+    document["workload"][0]["class"] = 1
+    result = xoff.run(document)
+    assert {row["class"] for row in result.drops.to_pylist()} == {1}
+    [message] = [one["message"] for one in result.summary["incidents"] if one["kind"] == "watchdog"]
+    assert ", class 1; it dropped " in message
+
+
+@pytest.mark.parametrize("entries", [None, 7, "x", [None], [{"x": 1}], [{"message": 3}]])
+def test_damaged_incidents_are_left_out(entries: Any) -> None:
+    assert incidents.lines({"incidents": entries, "warnings": entries}) == []

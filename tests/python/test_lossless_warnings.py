@@ -82,7 +82,11 @@ def test_an_override_of_another_key_is_not_blamed() -> None:
 
 def test_a_neighbour_that_sends_more_pauses_is_named_by_its_override() -> None:
     more = {"switches": ["spine0 -> leaf0"], "pfc": {"send": [0, 1]}}
-    assert "leaf0 does not obey pauses of class 0" in warned(switch__overrides=[more])["switch.overrides[0].pfc.send"]
+    both = [*BASE["workload"], {**BASE["workload"][0], "class": 0}]
+    found = warned(switch__overrides=[more], workload=both)
+    assert "leaf0 does not obey pauses of class 0" in found["switch.overrides[0].pfc.send"]
+    # Pauses of a class without traffic do no harm.
+    assert warned(switch__overrides=[more]) == {}
 
 
 def test_marking_of_one_leaf_is_named_by_its_override() -> None:
@@ -92,3 +96,29 @@ def test_marking_of_one_leaf_is_named_by_its_override() -> None:
     document["switch"] = {**BASE["switch"], "ecn": marks, "overrides": [late]}
     paths = [warning["path"] for warning in xoff.check(document)["warnings"]]
     assert paths == ["switch.overrides[0].ecn"]
+
+
+def test_a_port_that_cannot_lose_packets_is_not_warned_of() -> None:
+    deaf = [{"switches": ["leaf0 -> spine0"], "pfc": {"obey": []}}]
+    assert "switch.overrides[0].pfc.obey" in warned(switch__overrides=deaf)
+    # Unlimited memory loses nothing, and a class without traffic needs no pause.
+    assert not any("obey" in path for path in warned(switch__overrides=deaf, switch__buffer="unlimited"))
+    both = warned(switch__overrides=deaf, switch__flow_control={"pfc": {"classes": [0, 1]}})
+    assert "class 1" in both["switch.overrides[0].pfc.obey"]
+
+
+def test_the_transport_of_the_sending_hosts_counts() -> None:
+    """Hosts with a selective transport may use a class without PFC, and a rule for classes may move others there."""
+    flows = [{"class": 1, "flows": [{"src": 0, "dst": 9, "size": "1MB"}]}]
+    lossy = [*flows, {"class": 0, "flows": [{"src": 1, "dst": 9, "size": "1MB"}]}]
+    selective = [{"hosts": ["host1"], "transport": {"selective": {}}}]
+    assert "workload[1].class" in warned(workload=lossy)
+    assert warned(workload=lossy, host={"overrides": selective}) == {}
+    classified = warned(workload=flows, host={"classify": {"by_destination": 1}})
+    assert "class 0 is not lossless" in classified.get("host.classify", "class 0 is not lossless")
+
+
+def test_a_watchdog_that_forwards_is_not_said_to_drop() -> None:
+    watchdog = {"detection": "1us", "poll": "500ns", "restoration": "50us", "action": "forward"}
+    found = warned(switch__flow_control={"pfc": {"classes": [1], "watchdog": watchdog}})
+    assert "dropped" not in found["switch.flow_control.pfc.watchdog.detection"]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Annotated
 
@@ -82,7 +83,8 @@ def command(
 ) -> None:
     """Explains the time of flows, jobs and requests to the picosecond, and which ports caused pauses."""
     if counters is not None or scenario is not None:
-        _of_counters(counters, scenario, directory, everything=everything, as_json=as_json)
+        others = (flow, worst, pauses, port, job, request, token, stretch, what_if)
+        _of_counters(counters, scenario, directory, others, everything=everything, as_json=as_json)
         return
     if directory is None:
         raise InputError("no result: give DIR, or --counters FILE --scenario FILE")
@@ -93,10 +95,18 @@ def command(
 
 
 def _of_counters(
-    counters: Path | None, scenario: Path | None, directory: Path | None, *, everything: bool, as_json: bool
+    counters: Path | None,
+    scenario: Path | None,
+    directory: Path | None,
+    others: Sequence[object],
+    *,
+    everything: bool,
+    as_json: bool,
 ) -> None:
     from xoff.counters.command import command as explain
 
     if counters is None or scenario is None or directory is not None:
         raise InputError("--counters: needs --scenario FILE, and no DIR")
+    if any(other is not None and other is not False for other in others):
+        raise InputError("--counters: not allowed with another question: counters know no flow, job or request")
     explain(counters, scenario, everything=everything, as_json=as_json)

@@ -44,7 +44,7 @@ def of_scenario(counters: Path, scenario: Path) -> tuple[Counters, frozenset[int
         raise InputError(f"--scenario: {scenario}: has no switch.flow_control.pfc, so no pause has a cause")
     given = pfc.get("classes")
     lossless = frozenset(range(classes) if given is None else given)
-    return read(counters, links, hosts(document, {node for node, _ in links}), classes), lossless
+    return read(counters, links, hosts(rows), classes), lossless
 
 
 def lines(counters: Counters, diagnosis: Diagnosis, *, everything: bool) -> list[str]:
@@ -55,9 +55,9 @@ def lines(counters: Counters, diagnosis: Diagnosis, *, everything: bool) -> list
     if len(shown) < len(diagnosis.trees):
         others.append(f"… and {len(diagnosis.trees) - len(shown):,} more roots (--all or --json lists all)")
     found = diagnosis.findings
-    told = [*found[:_FINDINGS], *at_hosts, *diagnosis.storms, *others, *found[_FINDINGS:]] or [
-        "No pauses, no drops and no contradictions."
-    ]
+    told = [*found[:_FINDINGS], *at_hosts, *diagnosis.storms, *others, *found[_FINDINGS:]]
+    if not told:
+        told = ["No pauses, no drops and no contradictions in these counters."]
     return [*told, *(f"gap: {gap}" for gap in diagnosis.gaps)]
 
 
@@ -72,6 +72,10 @@ def _root(counters: Counters, tree: Tree) -> str:
         what = f"{formatting.plain(tree.node)} paused its neighbour, {formatting.plain(peer)}"
         why = "its card stalled, or is slower than its link"
         return f"pauses of class {tree.class_} begin at a host: {what}: {why}; {reach}"
+    if tree.ring:
+        ports = " → ".join(place(counters, at) for at in tree.ring)
+        return f"pauses of class {tree.class_} lead in a ring, so a deadlock is possible: {ports}; {reach}"
     at = formatting.plain(tree.node) if tree.output is None else place(counters, (tree.node, tree.output))
-    why = "is too full" if tree.output is not None else "is too full, at an output that is not paused"
-    return f"pauses of class {tree.class_} begin at a switch: {at} {why}; {reach}"
+    if tree.node in counters.silent:
+        return f"pauses of class {tree.class_} come from {at}, of which no counters are known; {reach}"
+    return f"pauses of class {tree.class_} begin at a switch: {at} is too full; {reach}"

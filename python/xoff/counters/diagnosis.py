@@ -28,6 +28,8 @@ class Tree:
     is_host: bool
     output: int | None = None
     """The output with most marks or drops at a root that is a switch."""
+    ring: list[Place] = field(default_factory=list)
+    """Ports that wait for one another, if the pauses have no root."""
     paused: list[tuple[Place, float, int]] = field(default_factory=list)
     """Paused ports, with the time in µs and the number of links to the root."""
 
@@ -53,6 +55,7 @@ class Diagnosis:
                 "node": tree.node,
                 "class": tree.class_,
                 "output": tree.output,
+                "ring": [{"node": node, "port": port} for node, port in tree.ring],
                 "paused_us": tree.paused_us,
                 "ports": [
                     {"node": node, "port": port, "paused_us": time, "depth": depth}
@@ -71,6 +74,7 @@ def diagnose(counters: Counters, lossless: frozenset[int]) -> Diagnosis:
     for class_ in range(counters.classes):
         findings += _disobedience(counters, class_)
         findings += _drops(counters, class_, is_lossless=class_ in lossless)
+        findings += _refused(counters, class_)
         storms += _storms(counters, class_)
         findings += _mismatches(counters, class_)
     trees = [tree for class_ in range(counters.classes) for tree in _trees(counters, class_)]
@@ -115,10 +119,24 @@ def _drops(counters: Counters, class_: int, *, is_lossless: bool) -> list[str]:
         if sent == 0:
             what = f"does not pause class {class_}: it dropped {number:,.0f} packets of this lossless class"
             found.append(f"{place(counters, at)} {what}, and sent no pause")
+            continue
+        what = f"{place(counters, at)} dropped {number:,.0f} packets of class {class_}, which is lossless"
+        if counters.of((peer, back), class_, "paused_us"):
+            found.append(f"{what}, although {formatting.plain(peer)} was paused: look at the headroom of this port")
         elif not _ignores(counters, (peer, back), class_):
-            what = f"dropped {number:,.0f} packets of class {class_}, which is lossless, although {peer} was paused"
-            found.append(f"{place(counters, at)} {what}: look at the headroom of this port")
+            found.append(what)
     return found
+
+
+def _refused(counters: Counters, class_: int) -> list[str]:
+    """Packets that queues refused, if no input counts drops of the class."""
+    if any(counters.of(at, class_, "dropped_in") for at in counters.links):
+        return []
+    drops = {at: counters.of(at, class_, "dropped_out") or 0 for at in counters.links}
+    if not (total := sum(drops.values())):
+        return []
+    worst = max(drops, key=lambda at: (drops[at], at))
+    return [f"queues dropped {total:,.0f} packets of class {class_}, most at {place(counters, worst)}"]
 
 
 def _ignores(counters: Counters, at: Place, class_: int) -> bool:
@@ -155,29 +173,37 @@ def _trees(counters: Counters, class_: int) -> list[Tree]:
     paused = {at: counters.of(at, class_, "paused_us") or 0.0 for at in counters.links}
     trees: dict[str, Tree] = {}
     for at in sorted(one for one, time in paused.items() if time > 0):
-        node, depth = _root(counters, paused, at)
+        node, depth, ring = _root(counters, paused, at)
+        # A ring has no root: its first node in order names it.
+        node = min(ring)[0] if ring else node
         is_host = node in counters.hosts
         if node not in trees:
-            trees[node] = Tree(node, class_, is_host, None if is_host else _fullest(counters, node, class_))
+            output = None if is_host or ring else _fullest(counters, node, class_)
+            trees[node] = Tree(node, class_, is_host, output, sorted(ring))
         trees[node].paused.append((at, paused[at], depth))
     return list(trees.values())
 
 
-def _root(counters: Counters, paused: dict[Place, float], at: Place) -> tuple[str, int]:
-    """Follows a pause to the node where it began; returns the node and the number of links."""
-    depth, seen = 1, {at}
+def _root(counters: Counters, paused: dict[Place, float], at: Place) -> tuple[str, int, list[Place]]:
+    """Follows a pause to the node where it began.
+
+    Returns the node, the number of links, and the ports of a ring if the pauses lead back to one of them.
+    """
+    way = [at]
     while True:
         asker, _ = counters.links[at]
         held = {
-            (node, port): time
-            for (node, port), time in _outputs(counters, paused, asker)
-            if counters.links[node, port][0] != at[0] and time >= _HALF * paused[at]
+            place: time
+            for place, time in _outputs(counters, paused, asker)
+            if counters.links[place][0] != at[0] and time >= _HALF * paused[at]
         }
         parent = max(held, key=lambda one: (held[one], one), default=None)
-        if parent is None or parent in seen:
-            return asker, depth
-        seen.add(parent)
-        at, depth = parent, depth + 1
+        if parent is None:
+            return asker, len(way), []
+        if parent in way:
+            return asker, len(way), way[way.index(parent) :]
+        way.append(parent)
+        at = parent
 
 
 def _outputs(counters: Counters, paused: dict[Place, float], node: str) -> list[tuple[Place, float]]:
@@ -201,6 +227,10 @@ def _fullest(counters: Counters, node: str, class_: int) -> int | None:
     return None
 
 
+def _is_unknown(counters: Counters, at: Place, class_: int) -> bool:
+    return bool(counters.of(at, class_, "received")) and counters.of(at, class_, "paused_us") is None
+
+
 def _gaps(counters: Counters) -> list[str]:
     """Says what the file lacks."""
     gaps = []
@@ -215,6 +245,11 @@ def _gaps(counters: Counters) -> list[str]:
     ]
     if lacking:
         gaps.append(f"no counter of {', '.join(lacking)}: what needs it is not checked")
+    unknown = [at for at in counters.links for class_ in range(counters.classes) if _is_unknown(counters, at, class_)]
+    if unknown:
+        known = f"{len(unknown):,} ports received pauses without a counter of the time"
+        what = f"{known}, such as {place(counters, unknown[0])}"
+        gaps.append(f"{what}: these pauses are not followed")
     if counters.others:
         gaps.append(f"{counters.others:,} rows of other counters are not used")
     return gaps

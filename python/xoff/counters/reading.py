@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import csv
+import io
 import math
 from collections import defaultdict
-from collections.abc import Collection, Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -12,7 +14,7 @@ from typing import Any
 from xoff import formatting
 from xoff._core import InputError
 from xoff.counters import names
-from xoff.files.tables import read_table
+from xoff.files.safe_read import read_bytes
 
 COLUMNS = ("node", "port", "class", "counter", "value")
 Place = tuple[str, int]
@@ -43,26 +45,23 @@ class Counters:
         return sorted({node for node, _ in self.links} - known - self.hosts)
 
 
-def hosts(document: Mapping[str, Any], nodes: Collection[str]) -> frozenset[str]:
-    """Returns the hosts among the nodes of a scenario: those that a listed network names, or those called ``host``."""
-    explicit = (document["network"].get("explicit") or {}).get("nodes")
-    if explicit:
-        return frozenset(str(node["name"]) for node in explicit if node["kind"] == "host")
-    return frozenset(node for node in nodes if node.startswith("host"))
+def hosts(links: Iterable[Mapping[str, Any]]) -> frozenset[str]:
+    """Returns the hosts among the nodes of the table `links`; a relay has a host's card."""
+    rows = [(str(row["node"]), row["kind"]) for row in links]
+    # Results of version 0.3.0 have no kinds.
+    return frozenset(node for node, kind in rows if (kind and kind != "switch") or (not kind and node[:4] == "host"))
 
 
 def read(file: Path, links: Mapping[Place, Place], hosts: frozenset[str], classes: int) -> Counters:
     """Reads a file. Raises `InputError` with the row for a damaged row or one of another network."""
-    table = read_table("--counters", file)
-    if missing := [column for column in COLUMNS if column not in table.column_names]:
-        raise InputError(f"--counters: {file}: no column `{missing[0]}`; needed are {', '.join(COLUMNS)}")
+    rows = _rows(file)
     found = Counters(links, hosts, classes)
     by_peer: dict[tuple[str, str], list[int]] = defaultdict(list)
     for (node, port), (peer, _) in links.items():
         by_peer[node, peer].append(port)
-    for number, row in enumerate(table.select(list(COLUMNS)).to_pylist()):
+    for number, row in enumerate(rows):
         where = f"--counters: {file}: row {number + 1}"
-        known = names.meaning(str(row["counter"]))
+        known = names.meaning(row["counter"])
         if known is None:
             found.others += 1
             continue
@@ -78,9 +77,26 @@ def read(file: Path, links: Mapping[Place, Place], hosts: frozenset[str], classe
     return found
 
 
-def _place(where: str, row: Mapping[str, Any], found: Counters, by_peer: Mapping[tuple[str, str], list[int]]) -> Place:
+def _rows(file: Path) -> list[dict[str, str]]:
+    """Returns the rows as text: a name may look like a number. Raises `InputError` if the file is no such table."""
+    try:
+        text = read_bytes(file).decode("utf-8-sig")
+        table = csv.DictReader(io.StringIO(text, newline=""), strict=True)
+        if missing := [column for column in COLUMNS if column not in (table.fieldnames or ())]:
+            needed = ", ".join(COLUMNS)
+            raise InputError(f"--counters: {file}: no column `{missing[0]}`; needed are {needed}")
+        return [{column: (row[column] or "").strip() for column in COLUMNS} for row in table]
+    except FileNotFoundError:
+        raise InputError(f"--counters: no such file: {file}") from None
+    except UnicodeDecodeError:
+        raise InputError(f"--counters: {file} is not UTF-8 text") from None
+    except (OSError, ValueError, csv.Error) as error:
+        raise InputError(f"--counters: {file} cannot be read: {formatting.plain(str(error))}") from None
+
+
+def _place(where: str, row: Mapping[str, str], found: Counters, by_peer: Mapping[tuple[str, str], list[int]]) -> Place:
     """Returns the port of a row, given by number or by the neighbour's name."""
-    node, port = str(row["node"]), str(row["port"])
+    node, port = row["node"], row["port"]
     ports = [number for name, number in found.links if name == node]
     if not ports:
         raise InputError(f"{where}: the scenario has no node {formatting.plain(node)!r}")
@@ -102,9 +118,9 @@ def _place(where: str, row: Mapping[str, Any], found: Counters, by_peer: Mapping
             )
 
 
-def _class(where: str, given: Any, priority: int | None, classes: int) -> int:
+def _class(where: str, given: str, priority: int | None, classes: int) -> int:
     """Returns the class of a row: the column, or the priority in the counter's name."""
-    text = "" if given is None else str(given)
+    text = given
     if not text and priority is None:
         raise InputError(f"{where}: no class: the name of this counter has no priority")
     if text and not text.isdecimal():
@@ -118,11 +134,11 @@ def _class(where: str, given: Any, priority: int | None, classes: int) -> int:
     return class_
 
 
-def _value(where: str, given: Any) -> float:
+def _value(where: str, given: str) -> float:
     """Returns a value: a number, not below zero."""
     try:
         value = float(given)
-    except (TypeError, ValueError):
+    except ValueError:
         value = math.nan
     if not math.isfinite(value) or value < 0:
         raise InputError(f"{where}: value {formatting.plain(str(given))!r} is not a number of zero or more")

@@ -28,7 +28,7 @@ def write(result: Result, place: Path, _: list[str]) -> Written:
     if lacking := [name for name in needed if name not in result.tables]:
         raise InputError(f"--counters: the result has no table {lacking[0]}; repeat the run with all tables")
     rows = 0
-    of_hosts = hosts(result.scenario, set(result.links["node"].to_pylist()))
+    of_hosts = hosts(result.links.to_pylist())
     with place.open("w", encoding="utf-8", newline="") as file:
         writer = csv.writer(file)
         writer.writerow(COLUMNS)

@@ -81,7 +81,9 @@ class Job:
         probe = result.scenario.get("probe")
         is_asked = isinstance(probe, Mapping) and probe.get("slices", False)
         network = result.scenario.get("network")
-        self._uses_nvlink = isinstance(network, Mapping) and "servers" in network and not is_asked
+        uses_nvlink = isinstance(network, Mapping) and "servers" in network and not is_asked
+        # An operation may end when its message has left, and a run that was cut has no row of a message on its way.
+        self._lacks_rows = uses_nvlink or result.scenario.get("until") is not None
         self.start_ps: int = pc.min(self._operations["start_ps"]).as_py()
         ends = pc.equal(self._operations["end_ps"], pc.max(self._operations["end_ps"]))
         self.last: dict[str, Any] = min(
@@ -181,7 +183,7 @@ class Job:
 
     def _has_row(self, operation: int, number: int) -> bool:
         """Whether a message has a row. Messages over NVLink have rows with ``probe.slices`` only."""
-        return not self._uses_nvlink or self._by_message.get(operation, number) is not None
+        return not self._lacks_rows or self._by_message.get(operation, number) is not None
 
     def _inside(self, operation: dict[str, Any], end_ps: int, steps: list[Step]) -> dict[str, Any] | None:
         """Adds the time inside a collective without rows: up to a moment, from the begin of its last rank before."""

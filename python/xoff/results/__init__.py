@@ -227,8 +227,8 @@ class Result:
         what, (done, total) = measured(summary), measured_counts(summary)
         of = "" if what == "flows" else f" of {what},"
         lines = [
-            *(("incident", one["message"]) for one in summary.get("incidents", ())[: incidents.MOST]),
-            *(("warning", f"{one['path']}: {one['message']}") for one in summary.get("warnings", ())),
+            *(("incident", text) for text in incidents.messages(summary)[: incidents.MOST]),
+            *(("warning", text) for text in incidents.warnings_of(summary)),
             ("simulated", formatting.time(summary.get("simulated_ps"))),
             *_jobs(summary),
             *_serving(summary),

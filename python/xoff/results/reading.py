@@ -23,6 +23,10 @@ WORDS: dict[str, dict[str, tuple[str, ...]]] = {
 """Columns with a fixed set of words, which decide the kind of a row."""
 
 
+_SINCE_0_3 = {("links", "kind")}
+"""Columns of text that results of version 0.3.0 lack; they are read as empty."""
+
+
 def parquet_reader(file: Path) -> Callable[[], pa.Table]:
     """Returns a function that reads a table. It raises `InputError` if the file is no table of a result."""
 
@@ -42,6 +46,8 @@ def parquet_reader(file: Path) -> Callable[[], pa.Table]:
         if len(set(table.column_names)) < table.num_columns:
             raise InputError(f"{file}: is damaged, or not a table of a result: two columns have one name")
         for column, (kind, is_optional) in declared().get(file.stem, {}).items():
+            if column not in table.column_names and (file.stem, column) in _SINCE_0_3:
+                table = table.append_column(column, pa.array([""] * table.num_rows, pa.string()))
             if column not in table.column_names:
                 raise InputError(f"{file}: is damaged, or of another version: column `{column}` is missing")
             if wrong := _wrong(table[column], column, kind, is_optional=is_optional):

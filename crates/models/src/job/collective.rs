@@ -18,9 +18,9 @@ use super::piece::{Piece, Way};
 use crate::param_error::ParamError;
 
 /// Maximum number of messages of a collective.
-pub const MAX_MESSAGES: u64 = 1 << 24;
+pub const MAX_MESSAGES: u64 = 1 << 25;
 /// Maximum number of dependencies between messages of a collective, 16 bytes or more each: 1 GB.
-const MAX_WAITS: u64 = 1 << 26;
+const MAX_WAITS: u64 = 1 << 27;
 /// Bytes of a message of a barrier.
 const TOKEN: u64 = 8;
 

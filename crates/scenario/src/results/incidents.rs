@@ -13,7 +13,8 @@ use xoff_models::fault::plan::{Plan, Target, What};
 use xoff_models::ids::PortId;
 use xoff_models::node::{FAULT, Node};
 use xoff_models::record::Drop;
-use xoff_units::{Moment, index};
+use xoff_models::topology::Link;
+use xoff_units::{Duration, Moment, Rate, index};
 
 use super::contract::{Collect, Shared};
 use super::losses::Lossless;
@@ -132,7 +133,17 @@ impl Incidents {
                     targets.push(name);
                 }
             }
-            let mut message = fault_in_words(unit.what, unit.target, &listed(&targets), names);
+            let units = spells.iter().map(|spell| &self.plan.units[index(spell.unit)]);
+            let lines: Vec<Link> = units
+                .clone()
+                .filter_map(|unit| match unit.target {
+                    Target::Link([(node, port), _], _) => Some(names.ports[index(node)][port].link),
+                    Target::Node(_) | Target::Host(_) => None,
+                })
+                .collect();
+            let has_paused =
+                units.clone().any(|unit| matches!(unit.target, Target::Host(host) if pauses(cp.node(host))));
+            let mut message = fault_in_words(unit.what, &lines, &listed(&targets), has_paused);
             if spells.len() > targets.len() {
                 let _ = write!(message, ", {} times", thousands(spells.len() as u64));
             }
@@ -211,10 +222,11 @@ impl Incidents {
     /// Returns an incident of all watchdogs that fired.
     fn watchdogs(&self, cp: &Checkpoint<'_, Node>, shared: &Shared) -> Option<Incident> {
         let names = &shared.names;
-        let losses: Vec<&Loss> =
-            self.losses.iter().filter(|((by, ..), _)| *by == WATCHDOG).map(|(_, loss)| loss).collect();
-        let dropped = |node: u32, port: PortId| -> u64 {
-            let places = losses.iter().flat_map(|loss| &loss.places);
+        let of_watchdog = || self.losses.iter().filter(|((by, ..), _)| *by == WATCHDOG);
+        let losses: Vec<&Loss> = of_watchdog().map(|(_, loss)| loss).collect();
+        let dropped = |node: u32, port: PortId, class: u8| -> u64 {
+            let of_class = of_watchdog().filter(|((_, of, _), _)| *of == class);
+            let places = of_class.flat_map(|(_, loss)| &loss.places);
             let here = places.filter(|((at, from, out), _)| *at == node && (*from == port || *out == port));
             here.map(|(_, packets)| packets).sum()
         };
@@ -228,7 +240,7 @@ impl Incidents {
                     storms += found;
                     ports += u64::from(found > 0);
                     if found > 0 {
-                        let much = (dropped(view.node, port), found);
+                        let much = (dropped(view.node, port, class), found);
                         if worst.is_none_or(|worst| much > worst.0) {
                             worst = Some((much, view.node, port, class));
                         }
@@ -299,34 +311,62 @@ impl Loss {
     }
 }
 
-/// Returns a fault in words.
-fn fault_in_words(what: What, target: Target, targets: &str, names: &Names) -> String {
-    let line = match target {
-        Target::Link([(node, port), _], _) => Some(names.ports[index(node)][port].link),
-        Target::Node(_) | Target::Host(_) => None,
-    };
-    let own = |text: Option<String>| text.map_or_else(String::new, |text| format!(" instead of {text}"));
+/// True if a host has paused its neighbour.
+fn pauses(host: &Node) -> bool {
+    let ports = PortId::all(host.core.ports.len());
+    ports
+        .flat_map(|port| host.core.classes.each().map(move |class| (port, class)))
+        .any(|(port, class)| host.pause_frames(port, class).sent > 0)
+}
+
+/// Returns a fault in words, from the lines of its links before the fault, and whether a host that stalled sent pauses.
+fn fault_in_words(what: What, lines: &[Link], targets: &str, has_paused: bool) -> String {
+    let is_link = !lines.is_empty();
     match what {
-        What::Down(Queued::Wait) if line.is_some() => format!("link down, frames for it waited: {targets}"),
-        What::Down(_) if line.is_some() => format!("link down: {targets}"),
+        What::Down(Queued::Wait) if is_link => format!("link down, frames for it waited: {targets}"),
+        What::Down(_) if is_link => format!("link down: {targets}"),
         What::Down(_) => format!("node down, with all its links: {targets}"),
         What::Rate(rate) => {
+            let own: Vec<Rate> = lines.iter().map(|line| line.rate).collect();
             format!(
-                "link slower than configured: {targets} at {rate}{}",
-                own(line.map(|l| l.rate.to_string()))
+                "link {} than configured: {targets} at {rate}{}",
+                compared(&own, &rate, ["slower", "faster"]),
+                instead(&own)
             )
         }
         What::Delay(delay) => {
+            let own: Vec<Duration> = lines.iter().map(|line| line.delay).collect();
             format!(
-                "link longer than configured: {targets} with {delay}{}",
-                own(line.map(|l| l.delay.to_string()))
+                "link {} than configured: {targets} with {delay}{}",
+                compared(&own, &delay, ["shorter", "longer"]),
+                instead(&own)
             )
         }
         What::Errors(rate) if rate >= 1.0 => format!("silent loss: {targets} lost every frame, and was up"),
         What::Errors(rate) => format!("bit errors: {targets} damaged each bit with a probability of {rate}"),
-        What::Stall => format!("host stalled: {targets} read nothing, and paused the neighbour"),
+        What::Stall if has_paused => {
+            format!("host stalled: {targets} read nothing, and paused the neighbour")
+        }
+        What::Stall => format!("host stalled: {targets} read nothing"),
         What::Compute(times) => format!("straggler: computations of {targets} took {times} times as long"),
     }
+}
+
+/// Says how a value of a fault compares with those of the links: below all, above all, or neither.
+fn compared<T: Ord>(own: &[T], value: &T, [below, above]: [&'static str; 2]) -> &'static str {
+    if own.iter().all(|one| value < one) {
+        below
+    } else if own.iter().all(|one| value > one) {
+        above
+    } else {
+        "other"
+    }
+}
+
+/// Names the value of all links; empty if they differ.
+fn instead<T: PartialEq + std::fmt::Display>(own: &[T]) -> String {
+    let first = own.first().filter(|first| own.iter().all(|one| one == *first));
+    first.map_or_else(String::new, |first| format!(" instead of {first}"))
 }
 
 /// Returns a list of up to three names.

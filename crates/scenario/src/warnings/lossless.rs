@@ -4,10 +4,12 @@
 //! classes of PFC, the classes that a port obeys against those of which its neighbour pauses it, and the watchdog against the
 //! pause of an incast by all ports.
 
+use std::collections::{BTreeMap, BTreeSet};
+
+use xoff_models::flow::Start;
 use xoff_models::ids::{ClassSet, PortId};
 use xoff_models::mechanisms::at;
 use xoff_models::queueing::buffer;
-use xoff_models::workload::Workload;
 use xoff_units::{Bytes, index, wide};
 
 use super::ingress::{IngressPorts, Warning, table};
@@ -22,9 +24,13 @@ pub fn warnings(runner: &Runner, ports: &[IngressPorts]) -> Vec<Warning> {
         }
     };
     ports.iter().filter_map(|port| small_headroom(runner, port)).for_each(&mut add);
-    classes_without_pfc(runner).into_iter().for_each(&mut add);
-    disobedient(runner).into_iter().for_each(&mut add);
-    silent(runner).into_iter().for_each(&mut add);
+    let sent = sent_classes(runner);
+    classes_without_pfc(runner, &sent).into_iter().for_each(&mut add);
+    if runner.scenario().switch.buffer != buffer::Params::Unlimited {
+        let used = |class: u8| sent.iter().any(|(_, one)| *one == class);
+        disobedient(runner, used).into_iter().for_each(&mut add);
+        silent(runner, used).into_iter().for_each(&mut add);
+    }
     ports.iter().filter_map(|port| hasty_watchdog(runner, port)).for_each(&mut add);
     list
 }
@@ -42,31 +48,74 @@ fn small_headroom(runner: &Runner, port: &IngressPorts) -> Option<Warning> {
     Some(Warning::new(at(&table(runner, port.place, "switch.buffer.shared"), "headroom"), why).of_headroom())
 }
 
-/// Warns of workloads whose transport retransmits all after a loss, in a class that PFC does not protect.
-fn classes_without_pfc(runner: &Runner) -> Vec<Warning> {
-    let (scenario, settings) = (runner.scenario(), &runner.settings);
+/// The classes in which hosts send, by the index of the host's settings.
+fn sent_classes(runner: &Runner) -> BTreeSet<(usize, u8)> {
+    let plan = &runner.plan;
+    let stack = |host: usize| runner.settings.stacks.place(host);
+    let mut found = BTreeSet::new();
+    for (host, starts) in plan.starts.iter().enumerate() {
+        for start in starts {
+            match start {
+                Start::Drawn(flows) => found.extend([(stack(host), flows.destinations().0)]),
+                Start::List(list) => found.extend(list.iter().map(|flow| (stack(host), flow.class))),
+            }
+        }
+    }
+    for (host, (waiting, connections)) in plan.waiting.iter().zip(&plan.connections).enumerate() {
+        let classes =
+            waiting.iter().map(|(_, flow)| flow.class).chain(connections.iter().map(|one| one.spec.class));
+        found.extend(classes.map(|class| (stack(host), class)));
+    }
+    // Messages of serving are unknown before the run.
+    for workload in runner.scenario().workload.iter().filter(|workload| workload.serving.is_some()) {
+        found.insert((0, workload.class));
+    }
+    found
+}
+
+/// Warns of traffic whose transport retransmits all after a loss, in a class that PFC does not protect.
+fn classes_without_pfc(runner: &Runner, sent: &BTreeSet<(usize, u8)>) -> Vec<Warning> {
+    let scenario = runner.scenario();
     let lossless = scenario.switch.mechanisms().lossless();
-    let protocols = settings.protocols();
-    let goes_back = protocols.iter().find(|one| one.acknowledges() && !one.bears_reordering());
-    let Some(protocol) = goes_back.filter(|_| lossless != ClassSet::NONE) else { return Vec::new() };
-    if scenario.switch.buffer == buffer::Params::Unlimited {
+    if lossless == ClassSet::NONE || scenario.switch.buffer == buffer::Params::Unlimited {
         return Vec::new();
     }
-    let exposed = scenario.workload.iter().enumerate().filter(|(_, workload)| !lossless.has(workload.class));
-    let warn = |(i, workload): (usize, &Workload)| {
+    let protocols = runner.settings.protocols();
+    let goes_back = |stack: usize| protocols[stack].acknowledges() && !protocols[stack].bears_reordering();
+    let exposed: BTreeMap<u8, usize> = sent
+        .iter()
+        .filter(|(stack, class)| goes_back(*stack) && !lossless.has(*class))
+        .map(|(stack, class)| (*class, *stack))
+        .collect();
+    let warn = |path: String, class: u8, stack: usize| {
         let why = format!(
-            "class {} is not lossless, so a full switch drops its packets, and after a loss {} sends all later packets again; \
+            "class {class} is not lossless, so a full switch drops its packets, and after a loss {} sends all later packets again; \
              use a class that switch.flow_control protects, protect this class, or use host.transport.selective or irn",
-            workload.class,
-            protocol.name()
+            protocols[stack].name()
         );
-        Warning::new(format!("workload[{i}].class"), why)
+        Warning::new(path, why)
     };
-    exposed.map(warn).collect()
+    let mut list = Vec::new();
+    for (class, stack) in exposed {
+        let workloads: Vec<usize> = scenario
+            .workload
+            .iter()
+            .enumerate()
+            .filter(|(_, one)| one.class == class)
+            .map(|(i, _)| i)
+            .collect();
+        // A rule for classes, or an operation of a job, may choose another class than the workload.
+        if workloads.is_empty() {
+            list.push(warn("host.classify".into(), class, stack));
+        }
+        list.extend(workloads.into_iter().map(|i| warn(format!("workload[{i}].class"), class, stack)));
+    }
+    list.sort_by(|a, b| a.path.cmp(&b.path));
+    list
 }
 
 /// Warns of ports that do not obey pauses which their neighbour sends.
-fn disobedient(runner: &Runner) -> Vec<Warning> {
+fn disobedient(runner: &Runner, used: impl Fn(u8) -> bool) -> Vec<Warning> {
     let (locals, topology) = (&runner.settings.locals, &runner.topology);
     let mut list = Vec::new();
     for (node, spec) in topology.nodes.iter().enumerate().filter(|(_, spec)| spec.forwards && !spec.is_host) {
@@ -75,7 +124,9 @@ fn disobedient(runner: &Runner) -> Vec<Warning> {
         {
             let own = locals.at(node, port).mechanisms.stopped()[1];
             let asked = locals.at(index(link.peer), link.peer_port).mechanisms.stopped()[0];
-            let Some(class) = asked.without(own).lowest() else { continue };
+            let Some(class) = (0..8).find(|class| asked.without(own).has(*class) && used(*class)) else {
+                continue;
+            };
             let place = locals.place(node, port);
             let peer = &topology.nodes[index(link.peer)].name;
             let why = format!(
@@ -94,23 +145,17 @@ fn disobedient(runner: &Runner) -> Vec<Warning> {
 }
 
 /// Warns of ports that do not pause their neighbour, where an override takes the pauses away from a class of the scenario.
-fn silent(runner: &Runner) -> Vec<Warning> {
+fn silent(runner: &Runner, used: impl Fn(u8) -> bool) -> Vec<Warning> {
     let (locals, topology, scenario) = (&runner.settings.locals, &runner.topology, runner.scenario());
     let mut list = Vec::new();
-    if scenario.switch.buffer == buffer::Params::Unlimited {
-        return list;
-    }
     let elsewhere = scenario.switch.mechanisms().stopped()[0];
     for (node, spec) in topology.nodes.iter().enumerate().filter(|(_, spec)| spec.forwards && !spec.is_host) {
         for (port, link) in PortId::each(&runner.ports[node]) {
             let asks = locals.at(node, port).mechanisms.stopped()[0];
-            let used = |class: &u8| scenario.workload.iter().any(|workload| workload.class == *class);
             let obeyed = locals.at(index(link.peer), link.peer_port).mechanisms.stopped()[1];
-            let Some(class) =
-                elsewhere.without(asks).lowest().filter(used).filter(|class| obeyed.has(*class))
-            else {
-                continue;
-            };
+            let is_silent =
+                |class: &u8| elsewhere.without(asks).has(*class) && obeyed.has(*class) && used(*class);
+            let Some(class) = (0..8).find(is_silent) else { continue };
             let peer = &topology.nodes[index(link.peer)].name;
             let why = format!(
                 "{name} does not pause class {class} of {peer}, as it does elsewhere: when its buffer is full, {name} loses packets \
@@ -137,8 +182,8 @@ fn hasty_watchdog(runner: &Runner, port: &IngressPorts) -> Option<Warning> {
     (longest < pause).then(|| {
         let why = format!(
             "a pause of {longest} counts as a storm, and an ordinary one can last {pause}: if all other ports of a switch send \
-             to one port, so long each waits for its share; packets of a working network are dropped; give more (SONiC's \
-             default is 200 ms)"
+             to one port, so long each waits for its share; the watchdog would then act on a working network; give more \
+             (SONiC's default is 200 ms)"
         );
         Warning::new(at(part.path(), "watchdog.detection"), why)
     })

@@ -9,6 +9,7 @@ use crate::table::{Column, Data};
 /// A direction of a link.
 pub struct Link {
     pub node: u32,
+    pub kind: &'static str,
     pub port: PortId,
     pub peer: u32,
     pub rate_bps: u64,
@@ -30,6 +31,11 @@ impl Row for Link {
         let number = |get: fn(&Self) -> u64| Data::U64(l.iter().map(get).collect());
         vec![
             Column { name: "node", meaning: "Sending node.", data: names.node(l.iter().map(|l| l.node)) },
+            Column {
+                name: "kind",
+                meaning: "Kind of the sending node: `host`, `switch`, or `relay` for a host that forwards.",
+                data: Data::Static(l.iter().map(|l| l.kind).collect()),
+            },
             Column {
                 name: "port",
                 meaning: "Port of the sending node.",

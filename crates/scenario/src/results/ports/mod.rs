@@ -9,6 +9,7 @@ use xoff_models::ids::PortId;
 use xoff_models::mechanism::PauseFrames;
 use xoff_models::node::Node;
 use xoff_models::symmetry::View;
+use xoff_models::topology::NodeSpec;
 use xoff_units::{Moment, index};
 
 use self::links::Link;
@@ -23,13 +24,20 @@ row_set! { queues: Queue, links: Link, pause_frames: OfClass }
 /// Collects links and queues.
 pub struct Ports {
     rows: Rows,
+    /// Of each node.
+    kinds: Vec<&'static str>,
 }
 
 impl Collect for Ports {
     type Rows = Rows;
 
-    fn new(_: &Runner, _: &Shared) -> Self {
-        Self { rows: Rows::default() }
+    fn new(runner: &Runner, _: &Shared) -> Self {
+        let kind = |node: &NodeSpec| match (node.is_host, node.forwards) {
+            (true, true) => "relay",
+            (true, false) => "host",
+            (false, _) => "switch",
+        };
+        Self { rows: Rows::default(), kinds: runner.topology.nodes.iter().map(kind).collect() }
     }
 
     fn rows(&mut self) -> &mut Rows {
@@ -63,6 +71,7 @@ impl Ports {
             let busy_ps = node.sending_time(own).saturating_sub(p.busy_until.since(end)).ps().min(end.ps());
             self.rows.links.push(Link {
                 node: view.node,
+                kind: self.kinds[index(view.node)],
                 port: i,
                 peer: spec.peer,
                 rate_bps: p.rate.0,
