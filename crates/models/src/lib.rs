@@ -28,6 +28,7 @@ pub mod names;
 pub mod nccl;
 pub mod network;
 pub mod node;
+pub mod nvlink;
 pub mod overrides;
 pub mod packet;
 pub mod packet_metadata;

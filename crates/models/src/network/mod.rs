@@ -1,7 +1,6 @@
 //! From a topology, a plan of flows and settings to a runnable engine.
 
 mod lines;
-mod nvlink;
 mod serving;
 mod settings;
 
@@ -9,10 +8,10 @@ use std::ops::ControlFlow;
 use std::sync::Arc;
 
 pub use self::lines::Lines;
-use self::nvlink::NvLinks;
 use self::serving::Servings;
 pub use self::settings::Settings;
 use crate::ids::{Classes, PortId};
+use crate::nvlink::links::NvLinks;
 use xoff_engine::random::Stream;
 use xoff_engine::{Checkpoint, Engine, Finish, LinkSpec, Plan as EnginePlan, PlanError};
 use xoff_units::{Duration, Moment, Rate, index, number};

@@ -497,7 +497,7 @@ impl EngineNode for Node {
     #[inline]
     fn on_output(&mut self, port: usize, cx: &mut Cx<'_>) {
         self.begin(cx.now());
-        if port == self.core.ports.len() {
+        if self.has_turns && port == self.core.ports.len() {
             return self.send_all_late(cx);
         }
         let port = PortId::at(port);

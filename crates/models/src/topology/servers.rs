@@ -3,7 +3,7 @@
 //! A host of the network is a NIC. Consecutive hosts belong to a server. GPUs that are nearest to the same NIC
 //! are at the same host. Where a GPU has several NICs, the host is all NICs of the GPU, and the rate of the
 //! host's links is the sum of their rates. Example: 8 GPUs and 4 NICs make 4 hosts for each server; GPUs 0 and
-//! 1 are at the first host. NVLink is no part of the network: `endpoint/nvlink.rs` has its pipes. Only
+//! 1 are at the first host. NVLink is no part of the network: `nvlink/pipes.rs` has its pipes. Only
 //! `library = "nccl"` uses servers. Source: `docs/models/nccl.md`.
 
 use schemars::JsonSchema;

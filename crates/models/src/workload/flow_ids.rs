@@ -14,10 +14,11 @@ use super::builder::{Common, DrawnAt, Listed, MAX_FLOWS, Making, Problem};
 use super::collective_summary::Together;
 use super::connected::{Block, Connected};
 use super::dependencies::{Dependencies, circle};
-use super::nvlink::NvLinkPlan;
+use super::nvlink_queues;
 use super::row::{Flow, place};
 use crate::flow::{Connection, FlowSpec, Incoming, Planned, SourceQueue, Start};
 use crate::job::{Graph, Program};
+use crate::nvlink::queues::Queues;
 use crate::routing::{MAX_SWITCHES, Paths, Sources};
 use crate::serving::{Connects, Plan, workload_of};
 use crate::streams::Keys;
@@ -81,7 +82,7 @@ pub struct AllFlows {
     /// For each node, its connections by number.
     pub connections: Vec<Vec<Planned>>,
     /// NVLink of all servers.
-    pub nvlink: NvLinkPlan,
+    pub nvlink: Queues,
     /// For each node, the programs of ranks.
     pub programs: Vec<Vec<Program>>,
     /// Serving workloads.
@@ -110,7 +111,7 @@ impl AllFlows {
             messages: self.messages.clone(),
             serving: self.serving.clone(),
             open: self.open.clone(),
-            nvlink: NvLinkPlan::new(self.nvlink.servers),
+            nvlink: Queues::new(self.nvlink.servers),
             ..Self::default()
         }
     }
@@ -292,7 +293,7 @@ pub(super) fn number<'a>(
         open: serving.iter().map(|plan| (plan.workload, 0)).collect(),
         serving: serving.into_iter().map(Served::new).collect(),
         connections: (0..n).map(|_| Vec::new()).collect(),
-        nvlink: NvLinkPlan::new(topology.servers),
+        nvlink: Queues::new(topology.servers),
         programs: (0..n).map(|_| Vec::new()).collect(),
         starts: (0..n).map(|_| Vec::new()).collect(),
         waiting: vec![Vec::new(); n],
@@ -564,10 +565,10 @@ impl<'a> Numbering<'a> {
             of_jobs[index(job)][index(list[0].from)].extend(flows);
         }
         for served in &mut self.flows.serving {
-            served.queues = self.flows.nvlink.add_serving(&served.plan);
+            served.queues = nvlink_queues::add_serving(&mut self.flows.nvlink, &served.plan);
         }
         for (number, (job, of_rank)) in (0..).zip(self.flows.jobs.iter().zip(of_jobs)) {
-            let mut queues = self.flows.nvlink.add(number, job);
+            let mut queues = nvlink_queues::add(&mut self.flows.nvlink, number, job);
             for (rank, connections) in (0..).zip(of_rank) {
                 let queues = job.library.is_some().then(|| queues.remove(&rank).unwrap_or_default());
                 let mut program = Program::new(job.clone(), number, rank, connections, queues);

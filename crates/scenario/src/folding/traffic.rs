@@ -3,15 +3,16 @@
 use std::collections::BTreeMap;
 
 use xoff_models::core::Queueing;
-use xoff_models::endpoint::nvlink::Direction;
 use xoff_models::flow::{FlowSpec, Start};
 use xoff_models::job::symmetry::Renaming;
 use xoff_models::job::{Program, Rank};
 use xoff_models::network::Settings;
+use xoff_models::nvlink::pipes::Direction;
+use xoff_models::nvlink::queues::Queue;
 use xoff_models::routing::{FirstHop, Paths};
 use xoff_models::symmetry::RanksByHost;
 use xoff_models::topology::{PortSpec, Topology};
-use xoff_models::workload::{AllFlows, Queue};
+use xoff_models::workload::AllFlows;
 use xoff_units::{index, number};
 
 use super::network::{Reason, Wires, differ};

@@ -1,4 +1,4 @@
-//! NVLink of the servers: queues between GPUs, and links of the engine between the nodes of a server.
+//! NVLink of a network: the pipes of its nodes with their queues, and links of the engine between the nodes of a server.
 
 use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
@@ -6,15 +6,15 @@ use std::sync::Arc;
 use xoff_engine::LinkSpec;
 use xoff_units::{index, number};
 
-use crate::endpoint::nvlink::{End, NvLink};
+use super::pipes::{End, NvLink};
+use super::queues::Queues;
 use crate::flow::MessageLog;
 use crate::symmetry::{STAY, Symmetry};
 use crate::topology::PortSpec;
-use crate::workload::NvLinkPlan;
 
 /// NVLink of all nodes.
-#[derive(Default)]
-pub(super) struct NvLinks {
+#[derive(Debug, Default)]
+pub struct NvLinks {
     /// By node.
     pub nodes: HashMap<u32, NvLink>,
     /// Links behind those of the ports.
@@ -26,7 +26,7 @@ pub(super) struct NvLinks {
 impl NvLinks {
     /// Builds the queues of a plan at nodes with these ports. In a folded run a queue to another node ends at the node that
     /// stands for the other node: it takes the place of the image of the queue there.
-    pub fn new(plan: &NvLinkPlan, ports: &[Vec<PortSpec>], folded: Option<&Symmetry>) -> Self {
+    pub fn new(plan: &Queues, ports: &[Vec<PortSpec>], folded: Option<&Symmetry>) -> Self {
         let Some(servers) = plan.servers else { return Self::default() };
         let new = || NvLink::new(servers.gpus_of_host(), servers.nvlink, servers.nvls(), servers.latency);
         let is_simulated = |node: u32| folded.is_none_or(|group| group.is_representative(node));

@@ -179,7 +179,7 @@ impl NvLink {
     }
 
     /// Adds a slice to its queue.
-    pub(super) fn push(&mut self, queue: u32, post: &Post, effects: &mut Effects) {
+    pub fn push(&mut self, queue: u32, post: &Post, effects: &mut Effects) {
         let departures = &mut self.departures[index(queue)];
         let message =
             Message { post: *post, posted: effects.now, left: effects.now, port: PortId(0), class: 0 };
@@ -195,7 +195,7 @@ impl NvLink {
     }
 
     /// Starts the next slice of a free pipe.
-    pub(super) fn start(&mut self, pipe: u32, effects: &mut Effects) {
+    pub fn start(&mut self, pipe: u32, effects: &mut Effects) {
         let p = &mut self.pipes[index(pipe)];
         p.is_busy = false;
         let Some(queue) = p.turns.pop_front() else { return };
@@ -217,7 +217,7 @@ impl NvLink {
     }
 
     /// The first bit of a slice is at the GPU.
-    pub(super) fn enter(&mut self, queue: u32, effects: &mut Effects) {
+    pub fn enter(&mut self, queue: u32, effects: &mut Effects) {
         let arrivals = &mut self.arrivals[index(queue)];
         let place = index(arrivals.entering);
         let bytes = arrivals.log.with(|list| list.get(place).map_or(0, |one| one.1.post.bytes));
@@ -228,7 +228,7 @@ impl NvLink {
     }
 
     /// Takes a slice that is whole at its GPU, with the job and the rank of the GPU, and the element that names the slice.
-    pub(super) fn take(&mut self, queue: u32) -> Option<((u32, u32), u32, Message)> {
+    pub fn take(&mut self, queue: u32) -> Option<((u32, u32), u32, Message)> {
         let arrivals = &mut self.arrivals[index(queue)];
         arrivals.entering -= 1;
         let message = arrivals.log.with(Few::pop_front)?.1;
