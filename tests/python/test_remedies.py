@@ -103,7 +103,7 @@ def test_a_proposed_change_removes_the_error(case: str) -> None:
 
 
 def test_too_many_messages_of_a_library_name_group_number_and_an_existing_key() -> None:
-    """A larger buffer makes fewer messages; the limit of 16 million would take seconds to try."""
+    """A larger buffer makes fewer messages; the limit of 33 million would take seconds to try."""
     rail = {"servers": 2, "gpus_per_server": 8, "rail": LINK}
     collective = {"operation": "all_reduce", "size": "20GB", "library": "nccl", "algorithm": "ring"}
     document = {
@@ -113,7 +113,7 @@ def test_too_many_messages_of_a_library_name_group_number_and_an_existing_key() 
     problem = refused(document)
     assert problem["path"] == "workload[0].collective"
     assert "all_reduce of 20GB among 16 ranks needs some 39" in problem["message"]
-    assert problem["change"] == {"key": "workload[0].nccl.buffer", "value": "256KiB"}
+    assert problem["change"] == {"key": "workload[0].nccl.buffer", "value": "128KiB"}
     model = {"preset": "llama3_70b", "layers": 80, "sequence": 128}
     parallel = {"tensor": 1, "data": 16}
     training = {"model": model, "parallel": parallel, "compute": {"peak": 989e12}, "global_batch": 16, "micro_batch": 1}

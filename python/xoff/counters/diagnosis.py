@@ -129,10 +129,14 @@ def _drops(counters: Counters, class_: int, *, is_lossless: bool) -> list[str]:
 
 
 def _refused(counters: Counters, class_: int) -> list[str]:
-    """Packets that queues refused, if no input counts drops of the class."""
+    """Packets that queues refused, if no input counts drops of the class.
+
+    A switch whose watchdog fired has a finding already: it drops what it sends to that port and receives from it.
+    """
     if any(counters.of(at, class_, "dropped_in") for at in counters.links):
         return []
-    drops = {at: counters.of(at, class_, "dropped_out") or 0 for at in counters.links}
+    stormy = {at[0] for at in counters.links if counters.of(at, class_, "storms")}
+    drops = {at: counters.of(at, class_, "dropped_out") or 0 for at in counters.links if at[0] not in stormy}
     if not (total := sum(drops.values())):
         return []
     worst = max(drops, key=lambda at: (drops[at], at))
