@@ -11,6 +11,8 @@ use xoff_engine::Checkpoint;
 use xoff_models::fault::Queued;
 use xoff_models::fault::plan::{Plan, Target, What};
 use xoff_models::ids::PortId;
+use xoff_models::mechanism::Install;
+use xoff_models::mechanisms::pfc::Pfc;
 use xoff_models::node::{FAULT, Node};
 use xoff_models::record::Drop;
 use xoff_models::topology::Link;
@@ -19,13 +21,14 @@ use xoff_units::{Duration, Moment, Rate, index};
 use super::contract::{Collect, Shared};
 use super::losses::Lossless;
 use super::names::Names;
+use super::words::{counted, listed, thousands};
 use crate::audit::Verdicts;
 use crate::faults;
 use crate::runner::Runner;
 use crate::summary::{Incident, Summary};
 
 /// Reason of drops by the watchdog.
-const WATCHDOG: &str = "PFC watchdog";
+const WATCHDOG: &str = <Pfc as Install>::DROPS;
 
 /// The number of incidents that readers see first. With more, faults come before their consequences.
 const FIRST: usize = 5;
@@ -207,11 +210,8 @@ impl Incidents {
                 );
             }
             if ignored.len() > 1 {
-                let _ = write!(
-                    message,
-                    " (and {} did not)",
-                    counted(ignored.len() as u64 - 1, "other port and class")
-                );
+                let _ =
+                    write!(message, " (and {} did not)", counted(ignored.len() as u64 - 1, "other queue"));
             }
             let times = (loss.map(|loss| loss.first), loss.map(|loss| loss.last));
             list.push(Incident::new("disobedience", None, times, &message));
@@ -251,8 +251,7 @@ impl Incidents {
         let (_, node, port, class) = worst?;
         let packets: u64 = losses.iter().map(|loss| loss.packets).sum();
         let at = format!("{}, class {class}", names.port(node, port));
-        let place =
-            if ports == 1 { at } else { format!("{}, most at {at}", counted(ports, "port and class")) };
+        let place = if ports == 1 { at } else { format!("{}, most at {at}", counted(ports, "queue")) };
         let often = if storms == 1 { "once".into() } else { counted(storms, "time") };
         let mut message = format!("the PFC watchdog fired {often} at {place}");
         if packets > 0 {
@@ -345,7 +344,7 @@ fn fault_in_words(what: What, lines: &[Link], targets: &str, has_paused: bool) -
         What::Errors(rate) if rate >= 1.0 => format!("silent loss: {targets} lost every frame, and was up"),
         What::Errors(rate) => format!("bit errors: {targets} damaged each bit with a probability of {rate}"),
         What::Stall if has_paused => {
-            format!("host stalled: {targets} read nothing, and paused the neighbour")
+            format!("host stalled: {targets} read nothing, and sent pauses")
         }
         What::Stall => format!("host stalled: {targets} read nothing"),
         What::Compute(times) => format!("straggler: computations of {targets} took {times} times as long"),
@@ -367,31 +366,6 @@ fn compared<T: Ord>(own: &[T], value: &T, [below, above]: [&'static str; 2]) -> 
 fn instead<T: PartialEq + std::fmt::Display>(own: &[T]) -> String {
     let first = own.first().filter(|first| own.iter().all(|one| one == *first));
     first.map_or_else(String::new, |first| format!(" instead of {first}"))
-}
-
-/// Returns a list of up to three names.
-fn listed(names: &[String]) -> String {
-    let shown = names.iter().take(3).map(String::as_str).collect::<Vec<_>>().join(", ");
-    if names.len() > 3 { format!("{shown} and {} more", names.len() - 3) } else { shown }
-}
-
-/// Returns a number with its noun.
-fn counted(number: u64, noun: &str) -> String {
-    let plural = if number == 1 { "" } else { "s" };
-    match noun.split_once(" and ") {
-        Some((first, second)) if number != 1 => format!("{} {first}s and {second}es", thousands(number)),
-        _ => format!("{} {noun}{plural}", thousands(number)),
-    }
-}
-
-/// Returns a number with commas.
-fn thousands(number: u64) -> String {
-    let digits = number.to_string();
-    let first = digits.len() % 3;
-    let groups =
-        digits.as_bytes()[first..].chunks(3).map(|group| String::from_utf8_lossy(group).into_owned());
-    let first = (first > 0).then(|| digits[..first].to_string());
-    first.into_iter().chain(groups).collect::<Vec<_>>().join(",")
 }
 
 /// Returns a part of a whole in words.

@@ -11,6 +11,7 @@ pub mod statistics;
 mod tally;
 pub mod unfold;
 mod ways;
+mod words;
 mod work;
 
 use std::sync::Arc;

@@ -2,6 +2,7 @@
 
 use xoff_models::endpoint::Sent;
 
+use crate::results::words::counted;
 use crate::warnings::Warning;
 
 /// Flows that a congestion control slowed on an idle path.
@@ -61,9 +62,10 @@ impl ShutOut {
             Why::Disorder => "no packet was lost, but packets arrived out of order",
             Why::Losses => "packets were lost or cut (drops.parquet names each)",
         };
-        let flows = if self.flows == 1 { "1 flow".to_string() } else { format!("{} flows", self.flows) };
+        let [flows, own, again] = [(self.flows, "flow"), (own, "packet"), (again, "retransmission")]
+            .map(|(n, what)| counted(n, what));
         let why = format!(
-            "{flows} retransmitted half of their packets or more: {why}; flow {flow} retransmitted {again} times, and has {own} packets"
+            "{flows} retransmitted half of their packets or more: {why}; flow {flow} has {own} and sent {again}"
         );
         Some(Warning::new("host.transport", why))
     }
@@ -86,7 +88,7 @@ impl Stuck {
 
     pub fn warning(&self) -> Option<Warning> {
         let (flow, round_trips) = self.worst?;
-        let flows = if self.flows == 1 { "1 flow".to_string() } else { format!("{} flows", self.flows) };
+        let flows = counted(self.flows, "flow");
         let why = format!(
             "{flows} stayed below a tenth of the rate of the path for {STUCK} round trips or more, without a queue, mark or loss; flow {flow} stayed for {round_trips} (flows.slow_rtts)"
         );
