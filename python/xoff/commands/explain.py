@@ -14,7 +14,7 @@ from xoff.commands.options import Json
 
 def command(
     directory: Annotated[
-        Path | None, typer.Argument(metavar="[DIR]", help="The directory of a result.", show_default=False)
+        Path | None, typer.Argument(metavar="DIR", help="The directory of a result.", show_default=False)
     ] = None,
     flow: Annotated[
         list[int] | None,
@@ -67,7 +67,7 @@ def command(
         Path | None,
         typer.Option(
             metavar="FILE.csv",
-            help="Explains counters of a real network in the place of a result: who paused whom, where pauses begin, "
+            help="Explains counters of a real network instead of a result: who paused whom, where pauses begin, "
             "and what contradicts. Needs --scenario.",
             show_default=False,
         ),

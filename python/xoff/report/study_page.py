@@ -236,7 +236,7 @@ def _figures(study: Study, metrics: list[str]) -> dict[str, Callable[[], Figure]
     if "flows" in study.plan.keep and _enough(study) and plot.flow_panels(1)[0]:
         made |= {"fct_cdf": plot.fct_cdf, "slowdown_by_size": plot.slowdown_by_size}
     found = differences.of_study(study, metrics)
-    if len(metrics) > 1 and differences.can_be_drawn(found):
+    if differences.can_be_drawn(found):
         made["differences"] = partial(differences.draw, study, found)
     return made
 
@@ -244,7 +244,7 @@ def _figures(study: Study, metrics: list[str]) -> dict[str, Callable[[], Figure]
 def _differences(study: Study, metrics: list[str]) -> Iterator[Picture]:
     """Yields the differences of all metrics from the first variant, if they can be drawn."""
     found = differences.of_study(study, metrics)
-    if len(metrics) > 1 and differences.can_be_drawn(found):
+    if differences.can_be_drawn(found):
         cost = differences.price(study, metrics)
         title = f"Differences from {study.plan.columns[0].text(study.variants()[0])}"
         yield Picture(title, plots.svg(differences.draw(study, found)), [cost] if cost else [])

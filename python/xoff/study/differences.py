@@ -68,8 +68,8 @@ def of_study(study: Study, metrics: list[str]) -> list[Difference]:
 
 
 def can_be_drawn(found: list[Difference]) -> bool:
-    """Whether a figure shows something: some differences have a share, and they are not too many."""
-    return 0 < sum(one.percent is not None for one in found) <= MOST
+    """Whether a figure shows something: several metrics, some differences in percent, and not too many of them."""
+    return len({one.metric for one in found}) > 1 and 0 < sum(one.percent is not None for one in found) <= MOST
 
 
 def draw(study: Study, found: list[Difference]) -> Figure:
