@@ -166,10 +166,14 @@ fn cluster_bound(nodes: usize, links: &[LinkSpec], parts: usize) -> Duration {
     best.1
 }
 
+/// Runs of equal units that a partition takes.
+const TURNS: usize = 4;
+
 /// Returns the partition of each node. A *unit* is a set of nodes that stay together: clusters, and hosts
-/// with their leaf. The weight of a unit is the number of links that leave its nodes. Units of equal weight
-/// are cut into contiguous runs, one for each partition: leaves and spines are distributed evenly. Example:
-/// 16 leaves and 8 spines in 4 partitions are 4 leaves and 2 spines each.
+/// with their leaf. The weight of a unit is the number of links that leave its nodes. Units of equal weight are cut into
+/// contiguous runs that the partitions take in turns: leaves and spines are distributed evenly. Example: 16 leaves and 8
+/// spines in 4 partitions are 4 leaves and 2 spines each. Each partition has units from all quarters of the list, because a
+/// job uses one range of servers after the other: the stages of a pipeline exchange gradients at different times.
 fn assign(unit: &[u32], degree: &[(usize, usize)], parts: usize) -> Vec<usize> {
     let mut weight = vec![0_usize; unit.len()];
     for (n, u) in unit.iter().enumerate() {
@@ -181,7 +185,11 @@ fn assign(unit: &[u32], degree: &[(usize, usize)], parts: usize) -> Vec<usize> {
     units.sort_by_key(|u| (std::cmp::Reverse(weight[*u as usize]), *u));
     let mut of_unit = vec![0_usize; unit.len()];
     let mut load = vec![0_usize; parts];
-    for run in units.chunk_by(|a, b| weight[*a as usize] == weight[*b as usize]) {
+    let quarters = units.chunk_by(|a, b| weight[*a as usize] == weight[*b as usize]).flat_map(|run| {
+        let turns = TURNS.min(run.len() / parts).max(1);
+        (0..turns).map(move |turn| &run[run.len() * turn / turns..run.len() * (turn + 1) / turns])
+    });
+    for run in quarters {
         let mut chunks: Vec<&[u32]> =
             (0..parts).map(|p| &run[run.len() * p / parts..run.len() * (p + 1) / parts]).collect();
         chunks.sort_by_key(|c| std::cmp::Reverse(c.len()));

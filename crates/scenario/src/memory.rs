@@ -5,6 +5,8 @@ use xoff_units::{Bytes, Moment};
 
 /// Environment variable that sets another limit.
 const VARIABLE: &str = "XOFF_MEMORY";
+/// Bytes of a kept row of a message or an operation, at least. The rows of 21 million messages took 300 B each.
+const LEAST_BYTES_OF_A_ROW: u64 = 200;
 
 /// Memory limit of this process.
 pub struct Budget(Option<u64>);
@@ -24,6 +26,25 @@ impl Budget {
     pub fn passed(&self) -> Option<u64> {
         let limit = self.0?;
         held().filter(|held| *held > limit)
+    }
+
+    /// Refuses a run before it starts if the rows of its messages and operations, all of which stay in memory, need more than
+    /// the limit.
+    pub fn check_rows(&self, rows: u64) -> Result<(), InputError> {
+        let needed = rows.saturating_mul(LEAST_BYTES_OF_A_ROW);
+        match self.0 {
+            Some(limit) if needed > limit => Err(InputError::new(
+                VARIABLE,
+                format!(
+                    "the rows of {rows} messages and operations would need at least {} MB of memory, and {} MB are allowed (four \
+                     fifths of free memory by default; {VARIABLE}=16GB sets another limit); keep the rows in a directory \
+                     (`--out`, `out` in Python), or set probe.flows = false",
+                    needed / 1_000_000,
+                    limit / 1_000_000
+                ),
+            )),
+            _ => Ok(()),
+        }
     }
 
     /// Returns the error of a run that exceeded the limit, with remedies.

@@ -4,7 +4,7 @@ The packet-hops of a run without losses follow from flows and paths. The first p
 CPU time is divided by the share of the run that is done: the share of packet-hops and of other work, such as messages
 over NVLink, rows and ends of flows (``crates/scenario/src/results/work.rs``). If the packet-hops are unknown (serving,
 `until`), the run's own share is used. What the run spends before its first event (building the network and the flows)
-is counted once. Memory is extended from its growth over the second half of the sample. The sample makes the rows of all
+is counted once. Memory is extended from its growth over the second part of the sample. The sample makes the rows of all
 tables, as ``xoff run --out`` does.
 
 Example: a sample of two seconds, after a second of building, finishes 10 % of an all-to-all. The estimate is
@@ -99,17 +99,21 @@ class _Sample:
         )
 
     def _memory_at_end(self) -> int:
-        """Extends the growth over the second half of the sample.
+        """Extends the growth over the second half of the sample, or over the last quarter if that is less.
 
         In the first half memory also grows to hold the packets in flight. Without a report in the first half nothing is
-        known about the growth, and the memory of now is a lower bound.
+        known about the growth, and the memory of now is a lower bound. Memory grows in steps, for example when a list
+        doubles, and the smaller growth keeps the estimate a lower bound.
         """
         share, held = self._memory[-1]
-        earlier = [one for one in self._memory if 2 * one[0] <= share]
-        if not earlier:
-            return held
-        before, held_before = earlier[-1]
-        return round(held + (held - held_before) / (share - before) * (1 - share))
+        growths = []
+        for part in (1 / 2, 1 / 4):
+            earlier = [one for one in self._memory if one[0] <= (1 - part) * share]
+            if not earlier:
+                return held
+            before, held_before = earlier[-1]
+            growths.append((held - held_before) / (share - before))
+        return round(held + min(growths) * (1 - share))
 
 
 def estimate(prepared: Prepared, packet_hops: int | None, *, seconds: float = SAMPLE_SECONDS) -> Estimate:

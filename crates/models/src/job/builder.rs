@@ -5,7 +5,7 @@ use std::ops::Range;
 use std::sync::Arc;
 
 use rustc_hash::FxHashMap;
-use xoff_units::{Moment, index, number, wide};
+use xoff_units::{Moment, index, number};
 
 use super::collective::{Algorithm, Collective};
 use super::graph::{Flops, Graph, Group, Lines, OnServers, Outside};
@@ -82,7 +82,7 @@ impl Builder {
     pub fn messages(&self) -> u64 {
         let of = |shared: &Shared| match shared.what {
             What::Message { .. } => 1,
-            What::Collective { shape, .. } => wide(self.graph.shapes[index(shape)].pieces().len()),
+            What::Collective { shape, .. } => self.graph.shapes[index(shape)].count(),
         };
         self.graph.listed.iter().map(of).sum()
     }

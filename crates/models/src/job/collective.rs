@@ -17,8 +17,10 @@ use super::messages::Messages;
 use super::piece::{Piece, Way};
 use crate::param_error::ParamError;
 
-/// Maximum number of messages of a collective.
+/// Maximum number of listed messages of a collective: those of the first of its equal parts.
 pub const MAX_MESSAGES: u64 = 1 << 25;
+/// Maximum number of messages of all parts: their places are numbers of 32 bits.
+pub const MAX_PLACES: u64 = u32::MAX as u64;
 /// Maximum number of dependencies between messages of a collective, 16 bytes or more each: 1 GB.
 const MAX_WAITS: u64 = 1 << 27;
 /// Bytes of a message of a barrier.
@@ -108,80 +110,131 @@ impl Collective {
 
     /// Returns the messages for a number of ranks; the index after the last rank is the reducer.
     pub fn messages(&self, n: usize) -> Result<Messages, ParamError> {
-        let pieces = self.check(n)?;
-        let channels = self.channels as usize;
-        let mut sends = Sends { ranks: n, list: Messages::default() };
-        let size = self.experts.map_or(self.size.0, |experts| experts.bytes(self.size.0, wide(n)));
-        for channel in 0..channels {
-            let bytes = share(size, channels, channel, channels);
-            match self.algorithm {
-                Algorithm::DoubleTree => {
-                    for tree in 0..2 {
-                        let bytes = share(bytes, 2, tree, 2);
-                        let parents = parents(n, tree);
-                        (0..pieces).for_each(|p| {
-                            in_tree(
-                                &mut sends,
-                                2 * channel + tree,
-                                &parents,
-                                share(bytes, pieces, p, pieces),
-                            );
-                        });
-                    }
-                }
-                Algorithm::Direct => {
-                    for piece in 0..pieces {
-                        let bytes = share(bytes, pieces, piece, pieces);
-                        // Each rank starts with its successor, and no rank is the first target of all ranks.
-                        let is_all = self.operation == Operation::AllToAll;
-                        let peers = if is_all { n } else { 2 };
-                        for (rank, i) in (0..n).flat_map(|rank| (1..peers).map(move |i| (rank, i))) {
-                            let to = (rank + i) % n;
-                            let bytes = if is_all { share(bytes, n, to, n) } else { bytes };
-                            sends.send((channel, i - 1), rank, to, bytes, Vec::new());
-                        }
-                    }
-                }
-                Algorithm::Chain => {
-                    for piece in 0..pieces {
-                        let bytes = share(bytes, pieces, piece, pieces);
-                        let mut before = Vec::new();
-                        for step in 0..n - 1 {
-                            let is_back = self.operation == Operation::Reduce;
-                            let (from, to) =
-                                if is_back { (n - 1 - step, n - 2 - step) } else { (step, step + 1) };
-                            before = vec![sends.send((channel, step), from, to, bytes, before)];
-                        }
-                    }
-                }
-                Algorithm::InNetwork => {
-                    (0..pieces).for_each(|p| {
-                        in_network(&mut sends, channel, self.operation, share(bytes, pieces, p, pieces));
-                    });
-                }
-                _ => self.in_steps(&mut sends, channel, bytes, pieces),
-            }
-        }
-        Ok(sends.list)
+        let pieces = self.check(n, |_| 1)?;
+        Ok(self.list(n, pieces, 1))
     }
 
-    /// Adds messages in steps: in each step a rank sends one message and receives one message. The message of
+    /// Returns the messages of the first of the equal parts of a number of ranks.
+    pub fn of_first_part(&self, n: usize) -> Result<Messages, ParamError> {
+        let pieces = self.check(n, |pieces| self.parts(n, pieces))?;
+        Ok(self.list(n, pieces, self.parts(n, pieces)))
+    }
+
+    /// Returns the bytes that all channels share.
+    fn shared_bytes(&self, n: usize) -> u64 {
+        self.experts.map_or(self.size.0, |experts| experts.bytes(self.size.0, wide(n)))
+    }
+
+    /// Returns the number of equal parts of the ranks, see [`Messages`]. Shares of different sizes make ranks differ.
+    fn parts(&self, n: usize, pieces: usize) -> usize {
+        let is_divisible =
+            self.shared_bytes(n).is_multiple_of(self.channels * wide(pieces).saturating_mul(wide(n)));
+        match self.algorithm {
+            Algorithm::Ring | Algorithm::Rounds if is_divisible => n,
+            Algorithm::Direct if is_divisible || self.operation != Operation::AllToAll => n,
+            Algorithm::Hierarchical if is_divisible => n / self.group_of(n),
+            Algorithm::Dissemination => n,
+            _ => 1,
+        }
+    }
+
+    /// Returns the messages of the first of `parts` equal parts.
+    fn list(&self, n: usize, pieces: usize, parts: usize) -> Messages {
+        let channels = self.channels as usize;
+        let mut sends = Sends { ranks: n, list: Messages::of_first_of(number(parts)) };
+        let size = self.shared_bytes(n);
+        let of_channel = |channel: usize| share(size, channels, channel, channels);
+        match self.algorithm {
+            Algorithm::DoubleTree | Algorithm::Chain | Algorithm::InNetwork => {
+                for channel in 0..channels {
+                    self.in_order(&mut sends, channel, of_channel(channel), pieces);
+                }
+            }
+            Algorithm::Direct => {
+                for channel in 0..channels {
+                    self.at_once(&mut sends, channel, of_channel(channel), pieces);
+                }
+            }
+            _ => {
+                for channel in 0..channels {
+                    self.in_steps(&mut sends, channel, of_channel(channel), pieces);
+                }
+            }
+        }
+        sends.list
+    }
+
+    /// Adds the messages of a channel of an algorithm with an order of the ranks, such as a tree.
+    fn in_order(&self, sends: &mut Sends, channel: usize, bytes: u64, pieces: usize) {
+        let n = sends.ranks;
+        match self.algorithm {
+            Algorithm::DoubleTree => {
+                for tree in 0..2 {
+                    let bytes = share(bytes, 2, tree, 2);
+                    let parents = parents(n, tree);
+                    (0..pieces).for_each(|p| {
+                        in_tree(sends, 2 * channel + tree, &parents, share(bytes, pieces, p, pieces));
+                    });
+                }
+            }
+            Algorithm::Chain => {
+                for piece in 0..pieces {
+                    let bytes = share(bytes, pieces, piece, pieces);
+                    let mut before = Vec::new();
+                    for step in 0..n - 1 {
+                        let is_back = self.operation == Operation::Reduce;
+                        let (from, to) =
+                            if is_back { (n - 1 - step, n - 2 - step) } else { (step, step + 1) };
+                        before = vec![sends.send((channel, step), from, to, bytes, before)];
+                    }
+                }
+            }
+            _ => {
+                (0..pieces).for_each(|p| {
+                    in_network(sends, channel, self.operation, share(bytes, pieces, p, pieces));
+                });
+            }
+        }
+    }
+
+    /// Adds the messages of a channel from each rank to all its peers at once. Each rank starts with its successor, and no rank
+    /// is the first target of all ranks.
+    fn at_once(&self, sends: &mut Sends, channel: usize, bytes: u64, pieces: usize) {
+        let (n, ranks) = (sends.ranks, sends.ranks / index(sends.list.parts()));
+        let is_all = self.operation == Operation::AllToAll;
+        let peers = if is_all { n } else { 2 };
+        for piece in 0..pieces {
+            let bytes = share(bytes, pieces, piece, pieces);
+            for (rank, i) in (0..ranks).flat_map(|rank| (1..peers).map(move |i| (rank, i))) {
+                let to = (rank + i) % n;
+                let bytes = if is_all { share(bytes, n, to, n) } else { bytes };
+                sends.send((channel, i - 1), rank, to, bytes, Vec::new());
+            }
+        }
+    }
+
+    /// Adds the messages of a channel in steps: in each step a rank sends one message and receives one message. The message of
     /// the previous step must have arrived; for a barrier, all received messages.
     fn in_steps(&self, sends: &mut Sends, channel: usize, bytes: u64, pieces: usize) {
-        let n = sends.ranks;
+        let (n, ranks) = (sends.ranks, sends.ranks / index(sends.list.parts()));
         let (first, end) = self.steps(n);
+        let of_channel = (end - first) * pieces * ranks;
+        let listed = of_channel * self.channels as usize;
+        let place = |rank: usize, step: usize, piece: usize| {
+            let of_part = channel * of_channel + ((step - first) * pieces + piece) * ranks + rank % ranks;
+            rank / ranks * listed + of_part
+        };
         let keeps = self.algorithm == Algorithm::Dissemination;
-        let mut heard: Vec<Vec<Vec<usize>>> = vec![vec![Vec::new(); n]; pieces];
         for step in first..end {
-            for (piece, heard) in heard.iter_mut().enumerate() {
+            let heard = if keeps { first } else { step.saturating_sub(1).max(first) };
+            for piece in 0..pieces {
                 let bytes = share(bytes, pieces, piece, pieces);
-                let mut fresh = if keeps { heard.clone() } else { vec![Vec::new(); n] };
-                for (rank, heard) in heard.iter_mut().enumerate() {
+                for rank in 0..ranks {
                     let (to, bytes) = self.message(n, step, rank, bytes);
-                    let message = sends.send((channel, step - first), rank, to, bytes, std::mem::take(heard));
-                    fresh[to].push(message);
+                    let after =
+                        (heard..step).map(|before| place(self.sender(n, before, rank), before, piece));
+                    sends.send((channel, step - first), rank, to, bytes, after.collect());
                 }
-                *heard = fresh;
             }
         }
     }
@@ -243,6 +296,26 @@ impl Collective {
         }
     }
 
+    /// Returns the rank from which a rank receives a message in a step.
+    fn sender(&self, n: usize, step: usize, rank: usize) -> usize {
+        match self.algorithm {
+            Algorithm::HalvingDoubling => self.message(n, step, rank, 0).0,
+            Algorithm::Hierarchical => {
+                let group = self.group_of(n);
+                let (servers, server, at) = (n / group, rank / group, rank % group);
+                let is_among = (group - 1..group - 1 + 2 * (servers - 1)).contains(&step);
+                if is_among {
+                    (server + servers - 1) % servers * group + at
+                } else {
+                    server * group + (at + group - 1) % group
+                }
+            }
+            Algorithm::Rounds => (rank + n - step - 1) % n,
+            Algorithm::Dissemination => (rank + n - (1 << step)) % n,
+            _ => (rank + n - 1) % n,
+        }
+    }
+
     /// Refuses a group that does not fit the algorithm or the number of ranks.
     fn check_group(&self, n: usize) -> Result<(), ParamError> {
         let wrong = |name: &'static str, why: String| Err((name, why));
@@ -266,7 +339,8 @@ impl Collective {
     }
 
     /// Refuses invalid parameters; returns the number of pieces of each message.
-    fn check(&self, n: usize) -> Result<usize, ParamError> {
+    /// Memory is needed for one of the equal parts, whose number `parts` returns for this number of pieces.
+    fn check(&self, n: usize, parts: impl Fn(usize) -> usize) -> Result<usize, ParamError> {
         let wrong = |name: &'static str, why: String| Err((name, why));
         let (operation, algorithm) = (self.operation.name(), self.algorithm);
         if n < 2 {
@@ -326,11 +400,12 @@ impl Collective {
             }
         };
         let messages = messages.saturating_mul(lines).saturating_mul(pieces);
-        if messages > MAX_MESSAGES || 3 * messages > MAX_WAITS {
+        let most = (MAX_MESSAGES.min(MAX_WAITS / 3) * wide(parts(pieces as usize))).min(MAX_PLACES);
+        if messages > most {
             return wrong(
                 "",
                 format!(
-                    "too many messages: {messages}; the maximum is {MAX_MESSAGES}; give fewer channels or larger pieces"
+                    "too many messages: {messages}; the maximum is {most}; give fewer channels or larger pieces"
                 ),
             );
         }
@@ -414,6 +489,7 @@ fn in_tree(sends: &mut Sends, line: usize, parents: &[Option<usize>], bytes: u64
 
 #[cfg(test)]
 mod tests {
+    use super::super::shape::Shape;
     use super::*;
 
     fn params(operation: Operation, algorithm: Algorithm, size: u64) -> Collective {
@@ -514,6 +590,48 @@ mod tests {
                 }
             }
         }
+    }
+
+    #[test]
+    fn one_part_stands_for_all() {
+        let mut even = 0;
+        let gather = |algorithm| params(Operation::AllToAll, algorithm, 0);
+        let others = [
+            gather(Algorithm::Rounds),
+            params(Operation::SendReceive, Algorithm::Direct, 0),
+            Collective::barrier(),
+        ];
+        for p in all().into_iter().map(|(p, _)| p).chain(others) {
+            for (size, channels, chunk) in
+                [(8_000, 1, None), (24_000, 3, None), (16_000, 2, Some(Bytes(500))), (8_001, 1, None)]
+            {
+                let p = Collective { channels, chunk, size: Bytes(size), ..p.clone() };
+                let pieces = p.check(8, |_| 1).unwrap();
+                let parts = p.parts(8, pieces);
+                let ranks = 8 + u32::from(p.algorithm == Algorithm::InNetwork);
+                let listed = p.list(8, pieces, 1).sorted_by_key(|piece| piece.from);
+                let whole = p.list(8, pieces, parts).sorted_by_key(|piece| piece.from).whole(ranks);
+                assert!(whole.iter().eq(listed.iter()), "{p:?}");
+                let shape = p.shape(8).unwrap();
+                let all = Shape::new(ranks, p.clone(), listed);
+                for rank in 0..ranks {
+                    assert_eq!(
+                        (shape.sends(rank), shape.receives(rank)),
+                        (all.sends(rank), all.receives(rank))
+                    );
+                }
+                for place in 0..number(whole.len()) {
+                    assert_eq!(
+                        (shape.piece(place), shape.needs(place)),
+                        (all.piece(place), all.needs(place))
+                    );
+                    assert_eq!(shape.run_of(place), all.run_of(place));
+                    assert!(shape.then(place).eq(all.then(place)), "{p:?}");
+                }
+                even += u32::from(parts > 1);
+            }
+        }
+        assert_eq!(even, 29, "cases with several parts");
     }
 
     /// Returns the known ranks of each rank at the end, if each message carries all known ranks of the

@@ -6,13 +6,14 @@
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 use rustc_hash::FxHashMap;
-use xoff_units::{index, number, wide};
+use xoff_units::{index, number};
 
 use super::graph::{CLASS, Graph, Lines};
 use super::handover::QueueKey;
 use super::operation::What;
-use super::piece::Way;
+use super::piece::{Way, further};
 use super::rank::Rank;
+use super::shape::Shape;
 use crate::framing::Framing;
 
 /// A connection between two ranks, with its total traffic.
@@ -101,6 +102,17 @@ impl Graph {
         senders.max().unwrap_or(0)
     }
 
+    /// Returns the number of ranks of a part if the collectives of a group have equal parts, and the messages of the next part
+    /// take the same lines.
+    fn of_part(&self, collectives: &Collectives) -> Option<u32> {
+        let mut parts = collectives.keys().map(|(shape, ..)| {
+            let shape = &self.shapes[index(*shape)];
+            (shape.senders(), shape.of_part(), self.stays_on_line(shape.listed()))
+        });
+        let first = parts.next()?;
+        (first.0 > first.1 && first.2 && parts.all(|other| other == first)).then_some(first.1)
+    }
+
     /// Adds up the messages of a sender in the collectives of any group, by places among the ranks of the group and
     /// lines among those of the group.
     fn add_up(&self, collectives: &Collectives, sender: u32, packets: &dyn Fn(u64) -> u64, sums: &mut Sums) {
@@ -172,19 +184,30 @@ impl Graph {
                 found((from, to, line, self.way(from, to)), sum);
             }
         }
-        let mut sums = Sums::default();
         for (collectives, groups) in self.collectives() {
-            for sender in 0..self.senders(&collectives) {
-                self.add_up(&collectives, sender, packets, &mut sums);
+            let ranks = self.senders(&collectives);
+            let of_part = self.of_part(&collectives);
+            let mut of_ranks: Vec<Sums> = Vec::new();
+            for sender in 0..ranks {
+                let listed = of_part.map_or(0, |of_part| index(sender % of_part));
+                if listed == of_ranks.len() {
+                    of_ranks.push(Sums::default());
+                }
+                let sums = &mut of_ranks[listed];
+                if of_part.is_none_or(|of_part| sender < of_part) {
+                    self.add_up(&collectives, sender, packets, sums);
+                }
+                let by = of_part.map_or(0, |of_part| sender / of_part * of_part);
+                let on = |rank: u32| further(rank, by, ranks);
                 for group in &groups {
                     let members = &self.groups[index(*group)];
                     for ((from, to, line, way), sum) in &sums.list {
                         let way = match way {
-                            Way::Nic(via) => Way::Nic(members.at(*via)),
+                            Way::Nic(via) => Way::Nic(members.at(on(*via))),
                             way => *way,
                         };
                         let line = line + self.lines_before(*group);
-                        found((members.at(*from), members.at(*to), line, way), *sum);
+                        found((members.at(on(*from)), members.at(on(*to)), line, way), *sum);
                     }
                 }
             }
@@ -236,11 +259,7 @@ impl Graph {
         if self.lines != Lines::Own {
             return 0;
         }
-        let over_network = |shape: u32| {
-            let pieces = self.shapes[index(shape)].pieces();
-            wide(pieces.iter().filter(|piece| matches!(piece.way, Way::Nic(_))).count())
-        };
-        let of_shapes: Vec<u64> = (0..).zip(&self.shapes).map(|(shape, _)| over_network(shape)).collect();
+        let of_shapes: Vec<u64> = self.shapes.iter().map(Shape::over_network).collect();
         let of = |number| match self.shared(number).what {
             What::Message { from, to, .. } => u64::from(matches!(self.way(from, to), Way::Nic(_))),
             What::Collective { shape, .. } => of_shapes[index(shape)],

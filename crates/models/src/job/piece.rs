@@ -45,6 +45,24 @@ pub struct Piece {
     pub way: Way,
 }
 
+impl Piece {
+    /// Returns the message with each of `ranks` ranks `by` further; the first rank follows the last.
+    pub fn further(self, by: u32, ranks: u32) -> Self {
+        let on = |rank: u32| further(rank, by, ranks);
+        let way = match self.way {
+            Way::Nic(via) => Way::Nic(on(via)),
+            way => way,
+        };
+        Self { from: on(self.from), to: on(self.to), way, ..self }
+    }
+}
+
+/// Returns the number `by` further than a number below `end`; 0 follows the last.
+pub const fn further(number: u32, by: u32, end: u32) -> u32 {
+    let left = end - by;
+    if number < left { number + by } else { number - left }
+}
+
 /// The costs of a library at the ranks. All are zero for textbook algorithms.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Costs {

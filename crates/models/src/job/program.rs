@@ -453,10 +453,10 @@ impl Program {
             let shape = &self.graph.shapes[index(shape)];
             let first = shape.sends(own).start;
             for m in shape.then(message) {
-                let missing = &mut active.missing[index(*m - first)];
+                let missing = &mut active.missing[index(m - first)];
                 *missing -= 1;
                 if *missing == 0 {
-                    self.due.push(*m);
+                    self.due.push(m);
                 }
             }
             let mut due = std::mem::take(&mut self.due);

@@ -4,10 +4,10 @@ use std::ops::Range;
 
 use super::collective::{Algorithm, Collective};
 use super::messages::Messages;
-use super::piece::{Costs, Piece, Way};
+use super::piece::{Costs, Piece, Way, further};
 use crate::nccl::Protocol;
 use crate::param_error::ParamError;
-use xoff_units::{Duration, index, number};
+use xoff_units::{Duration, index, number, wide};
 
 /// Lists by number, contiguous in memory.
 #[derive(Debug, Clone, Default)]
@@ -63,13 +63,17 @@ pub struct Shape {
     /// For each rank, the bytes of the messages that its NIC sends in a loop of a library's algorithm; empty if
     /// the algorithm has no loop.
     loops: Vec<Box<[u64]>>,
+    /// Number of ranks.
+    ranks: u32,
+    /// Number of equal parts of the ranks. All lists below are those of the first part, see [`Messages`].
+    parts: u32,
     /// Messages by sender, in sending order.
     pieces: Vec<Piece>,
     /// The first of each sender, and the end.
     first: Vec<u32>,
     /// Number of messages that must arrive at the sender before each message.
     needs: Vec<u16>,
-    /// Successors of each message at its receiver.
+    /// Successors of each message at its receiver, by their places among those of all parts.
     then: Lists,
     /// Number of messages received by each rank.
     receives: Vec<u32>,
@@ -81,7 +85,7 @@ impl Collective {
     /// Returns the shape for a number of ranks.
     pub fn shape(&self, ranks: usize) -> Result<Shape, ParamError> {
         let places = ranks + usize::from(self.algorithm == Algorithm::InNetwork);
-        Ok(Shape::new(number(places), self.clone(), self.messages(ranks)?))
+        Ok(Shape::new(number(places), self.clone(), self.of_first_part(ranks)?))
     }
 }
 
@@ -89,16 +93,19 @@ impl Shape {
     /// Returns the shape for `ranks` ranks.
     pub fn new(ranks: u32, of: Collective, made: Messages) -> Self {
         let made = made.sorted_by_key(|piece| piece.from);
-        let pairs = (0..)
-            .zip(made.iter())
-            .flat_map(|(place, (_, before))| before.iter().map(move |one| (*one, place)));
+        let (parts, listed) = (made.parts(), number(made.len()));
+        let (size, all) = (ranks / parts, parts * listed);
+        // A message of the first part that waits for one of another part is like one of another part that waits for the first.
+        let pairs = (0..).zip(made.iter()).flat_map(|(place, (_, before))| {
+            before.iter().map(move |one| (one % listed, further(place, all - one / listed * listed, all)))
+        });
         let then = Lists::new(made.len(), pairs);
         let needs = made.iter().map(|(_, before)| before.len() as u16).collect();
         let pieces = made.into_pieces();
-        let first = (0..=ranks).map(|rank| number(pieces.partition_point(|p| p.from < rank))).collect();
-        let mut receives = vec![0; index(ranks)];
+        let first = (0..=size).map(|rank| number(pieces.partition_point(|p| p.from < rank))).collect();
+        let mut receives = vec![0; index(size)];
         for piece in &pieces {
-            receives[index(piece.to)] += 1;
+            receives[index(piece.to % size)] += 1;
         }
         let mut runs: Vec<u32> = Vec::with_capacity(pieces.len());
         for (place, piece) in pieces.iter().enumerate() {
@@ -114,6 +121,8 @@ impl Shape {
             protocol: None,
             predicted: None,
             loops: Vec::new(),
+            ranks,
+            parts,
             pieces,
             first,
             needs,
@@ -130,7 +139,7 @@ impl Shape {
         while let Some(first) = self.pieces.get(place) {
             let run = number(place);
             let end = (place..self.pieces.len())
-                .find(|other| self.run_of(number(*other)) != run)
+                .find(|other| self.runs[*other] != run)
                 .unwrap_or(self.pieces.len());
             if let Way::Nic(via) = first.way {
                 let bytes = self.pieces[place..end].iter().take(messages).map(|piece| piece.bytes);
@@ -143,42 +152,77 @@ impl Shape {
 
     /// Returns the bytes of the messages that the NIC of a rank sends in a loop; empty without a loop.
     pub fn in_loop(&self, rank: u32) -> &[u64] {
-        self.loops.get(index(rank)).map_or(&[], |bytes| bytes)
+        self.loops.get(index(rank % self.of_part())).map_or(&[], |bytes| bytes)
     }
 
-    /// All messages.
-    pub fn pieces(&self) -> &[Piece] {
-        &self.pieces
+    /// Returns the number of messages.
+    pub fn count(&self) -> u64 {
+        u64::from(self.parts) * wide(self.pieces.len())
+    }
+
+    /// Returns the number of messages that leave by a NIC.
+    pub fn over_network(&self) -> u64 {
+        let of_part = self.pieces.iter().filter(|piece| matches!(piece.way, Way::Nic(_)));
+        u64::from(self.parts) * wide(of_part.count())
+    }
+
+    /// Returns the number of ranks of a part. The messages of the next part are the same, with each rank one part further.
+    pub const fn of_part(&self) -> u32 {
+        self.ranks / self.parts
+    }
+
+    /// Returns the number of listed messages of a part.
+    pub const fn listed(&self) -> u32 {
+        number(self.pieces.len())
+    }
+
+    /// Returns a message of the first part, and the place of the first message of the part of a message.
+    const fn in_part(&self, place: u32) -> (usize, u32) {
+        if self.parts == 1 {
+            return (index(place), 0);
+        }
+        let of = place % self.listed();
+        (index(of), place - of)
     }
 
     /// A message.
     pub fn piece(&self, place: u32) -> Piece {
-        self.pieces[index(place)]
+        let (of, first) = self.in_part(place);
+        let piece = self.pieces[of];
+        if first == 0 {
+            return piece;
+        }
+        piece.further(first / self.listed() * self.of_part(), self.ranks)
     }
 
     /// Returns the number of ranks.
     pub const fn senders(&self) -> u32 {
-        number(self.receives.len())
+        self.ranks
     }
 
     /// The places of the messages of a sender.
     pub fn sends(&self, rank: u32) -> std::ops::Range<u32> {
-        self.first[index(rank)]..self.first[index(rank) + 1]
+        let (part, of) = (rank / self.of_part(), index(rank % self.of_part()));
+        let first = part * self.listed();
+        first + self.first[of]..first + self.first[of + 1]
     }
 
     /// Returns the number of messages that must arrive before a message.
     pub fn needs(&self, place: u32) -> u16 {
-        self.needs[index(place)]
+        self.needs[self.in_part(place).0]
     }
 
     /// Returns the messages that wait for a message at its receiver.
-    pub fn then(&self, place: u32) -> &[u32] {
-        self.then.of(place)
+    pub fn then(&self, place: u32) -> impl ExactSizeIterator<Item = u32> + Clone {
+        let (of, first) = self.in_part(place);
+        let all = self.parts * self.listed();
+        self.then.of(number(of)).iter().map(move |then| further(*then, first, all))
     }
 
     /// Returns the first message of the run of a message.
     pub fn run_of(&self, place: u32) -> u32 {
-        self.runs[index(place)]
+        let (of, first) = self.in_part(place);
+        first + self.runs[of]
     }
 
     /// The runs of a rank.
@@ -200,16 +244,16 @@ impl Shape {
             let Some(before) = place.checked_sub(by).filter(|before| *before >= run.start) else {
                 return false;
             };
-            let goes_on = |then: &u32| then + further(self.run_of(*then));
+            let goes_on = |then: u32| then + further(self.run_of(then));
             (self.piece(before).bytes, self.needs(before)) == (self.piece(place).bytes, self.needs(place))
-                && self.then(before).iter().map(goes_on).eq(self.then(place).iter().copied())
+                && self.then(before).map(goes_on).eq(self.then(place))
         };
         (place..run.end).find(|place| !is_like(*place)).unwrap_or(run.end)
     }
 
     /// Returns the number of messages received by a rank.
     pub fn receives(&self, rank: u32) -> u32 {
-        self.receives[index(rank)]
+        self.receives[index(rank % self.of_part())]
     }
 }
 

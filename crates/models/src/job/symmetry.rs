@@ -6,7 +6,7 @@ use xoff_units::{index, number};
 
 use super::graph::{Graph, Lines};
 use super::operation::{Operation, What, Work};
-use super::piece::Way;
+use super::piece::{Way, further};
 use super::program::Program;
 
 /// The programs of a job under a renaming.
@@ -168,19 +168,32 @@ impl<'a> Renaming<'a> {
             Way::Nic(via) => Way::Nic(image(via)),
             way => way,
         };
-        let is_alike = (0..number(order_of.len())).all(|rank| {
-            let (sends, others) = (one.sends(rank), other.sends(image(rank)));
+        // If the order maps each part onto a part, ranks of the first part decide for all.
+        let (ranks, of_part) = (number(order_of.len()), one.of_part());
+        let next = |rank: u32| further(rank, of_part, ranks);
+        let keeps_parts = (one.senders(), other.senders(), other.of_part()) == (ranks, ranks, of_part)
+            && (0..ranks).all(|rank| image(next(rank)) == next(image(rank)));
+        let some = if keeps_parts { of_part } else { ranks };
+        let are_like = |p: u32, q: u32| {
+            let (piece, with) = (one.piece(p), other.piece(q));
+            (image(piece.to), piece.channel, piece.step, piece.bytes, way(piece.way))
+                == (with.to, with.channel, with.step, with.bytes, with.way)
+                && one.needs(p) == other.needs(q)
+                && one.then(p).map(message).eq(other.then(q))
+        };
+        let sends = |rank: u32| (one.sends(rank), other.sends(image(rank)));
+        // The first message of each rank tells most orders apart, long before the last message of the first rank.
+        let begin_alike = |rank: u32| {
+            let (sends, others) = sends(rank);
             sends.len() == others.len()
                 && one.receives(rank) == other.receives(image(rank))
-                && sends.zip(others).all(|(p, q)| {
-                    let (piece, with) = (one.piece(p), other.piece(q));
-                    (image(piece.to), piece.channel, piece.step, piece.bytes, way(piece.way))
-                        == (with.to, with.channel, with.step, with.bytes, with.way)
-                        && one.needs(p) == other.needs(q)
-                        && one.then(p).len() == other.then(q).len()
-                        && one.then(p).iter().zip(other.then(q)).all(|(p, q)| message(*p) == *q)
-                })
-        });
+                && (sends.is_empty() || are_like(sends.start, others.start))
+        };
+        let are_all_alike = |rank: u32| {
+            let (sends, others) = sends(rank);
+            sends.zip(others).all(|(p, q)| are_like(p, q))
+        };
+        let is_alike = (0..some).all(begin_alike) && (0..some).all(are_all_alike);
         if is_alike {
             self.shapes.insert((a, b, order));
         }

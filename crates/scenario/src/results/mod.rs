@@ -12,7 +12,7 @@ mod tally;
 pub mod unfold;
 mod ways;
 mod words;
-mod work;
+pub(crate) mod work;
 
 use std::sync::Arc;
 

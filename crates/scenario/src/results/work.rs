@@ -66,13 +66,18 @@ impl Pace {
     }
 }
 
+/// Returns the number of rows of messages over the network and of operations.
+pub fn rows(plan: &AllFlows) -> u64 {
+    let operations: u64 = plan.jobs.iter().map(|job| job.operations()).sum();
+    plan.messages.values().sum::<u64>() + operations
+}
+
 impl Work {
     /// Returns the work of a plan, with packets of this payload. In a folded run a packet stands for `times`.
     pub fn new(plan: &AllFlows, payload: u64, times: u32, keeps_rows: bool) -> Self {
         let of_a_byte = HOPS_OF_A_PACKET / payload.max(1) as f64;
         let of_a_row = if keeps_rows { HOPS_OF_A_ROW * f64::from(times) } else { 0.0 };
-        let operations: u64 = plan.jobs.iter().map(|job| job.operations()).sum();
-        let rows = plan.messages.values().sum::<u64>() + operations;
+        let rows = rows(plan);
         let slices = HOPS_OF_A_SLICE * plan.nvlink.slices as f64;
         let total = slices + HOPS_OF_A_FLOW * plan.flows as f64 + of_a_row * rows as f64;
         Self { done: 0.0, total, of_a_byte, of_a_row, serving: Pace::of(plan) }

@@ -21,6 +21,7 @@ use crate::memory;
 use crate::observer::Observer;
 use crate::results::Results;
 use crate::results::unfold::Unfold;
+use crate::results::work::rows as planned_rows;
 use crate::runner::Runner;
 use crate::summary::{self, PacketHopsByKind, Performance, Summary};
 use crate::table::Table;
@@ -50,6 +51,10 @@ pub fn simulate(
     look: &mut Look<'_>,
 ) -> Result<Box<Outcome>, InputError> {
     let (threads, is_enabled) = (engine.threads, engine.fast_forward);
+    let keeps_all = observer.wants_rows() && !observer.takes_rows() && runner.scenario.probe.flows;
+    if keeps_all && runner.scenario.until.is_none() {
+        memory::Budget::new()?.check_rows(planned_rows(&runner.plan))?;
+    }
     let mut results = Results::new(&runner, unfold, observer.wants_rows());
     let Runner { topology, plan: whole, settings, scenario, began, .. } = runner;
     // Later moments exceed the clock of the engine.

@@ -254,7 +254,6 @@ pub fn plan(
     options: &Options,
 ) -> Result<Plan, (&'static str, String)> {
     let tuning = Tuning::new(servers);
-    let mut draft = Draft { team, pxn: options.pxn, list: Messages::default() };
     let known = match operation {
         collective::Operation::AllReduce | collective::Operation::Barrier => Operation::AllReduce,
         collective::Operation::AllGather => Operation::AllGather,
@@ -262,6 +261,7 @@ pub fn plan(
         collective::Operation::Broadcast => Operation::Broadcast,
         collective::Operation::Reduce => Operation::Reduce,
         collective::Operation::AllToAll | collective::Operation::SendReceive => {
+            let draft = Draft { team, pxn: options.pxn, list: Messages::default() };
             return of_pairs(draft, &tuning, operation, bytes, options);
         }
     };
@@ -282,9 +282,15 @@ pub fn plan(
         chunks.chunk = chunk.next_multiple_of(16 * halves);
         chunks.slice = chunks.chunk / halves;
     }
-    check_count(&tuning, (known, operation.name()), choice, &chunks, bytes)?;
+    let parts = match choice.algorithm {
+        Algorithm::Ring => ring::parts(team, known, choice.channels, &chunks, bytes),
+        _ => None,
+    };
+    check_count(&tuning, (known, operation.name()), (choice, parts), &chunks, (bytes, options))?;
+    let (parts, listed) = parts.unwrap_or((1, 0));
+    let mut draft = Draft { team, pxn: options.pxn, list: Messages::of_first_of(parts) };
     match choice.algorithm {
-        Algorithm::Ring => ring::add(&mut draft, &tuning, known, choice, &chunks, bytes),
+        Algorithm::Ring => ring::add(&mut draft, &tuning, (known, bytes), choice, &chunks, listed as usize),
         Algorithm::Tree => tree::add(&mut draft, &tuning, choice, &chunks, bytes),
         Algorithm::NvlsTree => {
             let heads = tuning.graphs().nvls.channels;
@@ -327,14 +333,14 @@ pub fn plan(
     })
 }
 
-/// Refuses an operation with too many messages before memory is allocated. Larger buffers make fewer messages, until each
-/// pair of ranks of each channel has one.
+/// Refuses an operation with too many messages before memory is allocated. Of equal parts of the ranks only one needs memory;
+/// `parts` has their number and the messages of one. Larger buffers make fewer messages, until each pair of ranks of each channel has one.
 fn check_count(
     tuning: &Tuning,
     (operation, name): (Operation, &str),
-    choice: Choice,
+    (choice, parts): (Choice, Option<(u32, u64)>),
     chunks: &Chunks,
-    bytes: u64,
+    (bytes, options): (u64, &Options),
 ) -> Result<(), (&'static str, String)> {
     let ranks = u64::from(tuning.servers().ranks());
     let per_byte = match (choice.algorithm, operation) {
@@ -345,8 +351,12 @@ fn check_count(
     };
     let least = u64::from(choice.channels) * ranks * ranks;
     let of_data = (bytes / chunks.slice).saturating_mul(per_byte);
-    let messages = of_data.saturating_add(least);
-    let most = collective::MAX_MESSAGES;
+    let split_by = if options.splits { u64::from(options.qps) } else { 1 };
+    let (messages, parts) = match parts {
+        Some((parts, listed)) => (listed.saturating_mul(parts.into()), u64::from(parts)),
+        None => (of_data.saturating_add(least), 1),
+    };
+    let most = (collective::MAX_MESSAGES * parts).min(collective::MAX_PLACES / split_by);
     if messages <= most {
         return Ok(());
     }
@@ -372,17 +382,22 @@ fn split(messages: &Messages, qps: u64) -> Messages {
         let is_whole = !matches!(piece.way, Way::Nic(_)) || piece.bytes <= largest;
         if is_whole { vec![piece.bytes] } else { team::pieces(piece.bytes, largest).collect() }
     };
-    let mut first = Vec::with_capacity(messages.len() + 1);
+    let listed = messages.len();
+    let mut first = Vec::with_capacity(listed + 1);
     let mut count = 0;
     for piece in messages.pieces() {
         first.push(count);
         count += parts(piece).len();
     }
     first.push(count);
-    let mut all = Messages::default();
+    let mut all = Messages::of_first_of(messages.parts());
     for (piece, before) in messages.iter() {
         for bytes in parts(piece) {
-            let before = before.iter().flat_map(|one| first[index(*one)]..first[index(*one) + 1]);
+            let before = before.iter().flat_map(|one| {
+                let (of, part) = (index(*one) % listed, index(*one) / listed);
+                let further = part * count;
+                further + first[of]..further + first[of + 1]
+            });
             all.push(Piece { bytes, ..*piece }, before);
         }
     }

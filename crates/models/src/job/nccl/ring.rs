@@ -4,6 +4,8 @@
 //! its data over NVLink to GPU 2, whose NIC sends to the NIC of GPU 2 in the next server. Source: NCCL 2.30.7,
 //! `graph/search.cc` (`ncclTopoSearchNextGpuSort`), `graph/connect.cc` (`connectRings`), `all_reduce.h`.
 
+use xoff_units::index;
+
 use super::team::{Draft, Team, part, pieces};
 use crate::nccl::{Choice, Chunks, Operation, Tuning};
 
@@ -28,29 +30,98 @@ fn ring(team: &Team, searched: u32, channel: u32) -> Ring {
     Ring { order: order.map(|(server, gpu)| team.rank(server, gpu)).collect(), nic }
 }
 
-/// Adds the messages of an operation of `bytes`.
+/// A loop: blocks, one for each rank, go around the ring.
+struct Loop {
+    /// Bytes of this loop and all later loops.
+    rest: u64,
+    /// Bytes of a block.
+    chunk: u64,
+    /// Bytes of a message.
+    slice: u64,
+}
+
+/// The data of a channel, and its steps among those of an all-reduce.
+struct OfChannel {
+    bytes: u64,
+    first: u64,
+    /// The step after the last.
+    end: u64,
+    /// The blocks of the last loop are multiples of this. An all-reduce cuts its data into blocks of whole cells, so the last
+    /// block may be smaller; the blocks of other operations are the equal shares of the ranks.
+    grain: u64,
+}
+
+/// Returns the data of a channel; `None` for an operation without loops.
+fn of_channel(
+    operation: Operation,
+    ranks: u64,
+    (channels, channel): (u32, u32),
+    bytes: u64,
+) -> Option<OfChannel> {
+    let of_shares = part(bytes / ranks, channels, channel) * ranks;
+    let (bytes, first, end, grain) = match operation {
+        Operation::AllReduce => (part(bytes, channels, channel), 0, 2 * (ranks - 1), 16),
+        Operation::ReduceScatter => (of_shares, 0, ranks - 1, 1),
+        Operation::AllGather => (of_shares, ranks - 1, 2 * (ranks - 1), 1),
+        Operation::Broadcast | Operation::Reduce => return None,
+    };
+    Some(OfChannel { bytes, first, end, grain })
+}
+
+impl OfChannel {
+    /// Returns the loops.
+    fn loops(&self, ranks: u64, chunks: &Chunks) -> impl Iterator<Item = Loop> + use<> {
+        let (whole, halves, grain) = (chunks.chunk, chunks.chunk / chunks.slice, self.grain);
+        let mut rest = self.bytes;
+        std::iter::from_fn(move || {
+            let now = std::mem::take(&mut rest);
+            let is_whole = now >= ranks * whole;
+            let chunk = if is_whole { whole } else { now.div_ceil(ranks).next_multiple_of(grain) };
+            let slice = chunk.div_ceil(halves).max(if halves > 1 { LEAST_SLICE.min(chunk) } else { 1 });
+            rest = now.saturating_sub(ranks * chunk);
+            (now > 0).then_some(Loop { rest: now, chunk, slice })
+        })
+    }
+}
+
+/// Returns the number of equal parts of the ranks, see [`Messages`](super::super::Messages), and the number of messages of a
+/// part. A part is a server; a last loop that gives some ranks less makes servers differ.
+pub fn parts(
+    team: &Team,
+    operation: Operation,
+    channels: u32,
+    chunks: &Chunks,
+    bytes: u64,
+) -> Option<(u32, u64)> {
+    let ranks = u64::from(team.ranks());
+    let mut messages = 0;
+    for channel in 0..channels {
+        let of = of_channel(operation, ranks, (channels, channel), bytes)?;
+        for Loop { rest, chunk, slice } in of.loops(ranks, chunks) {
+            if rest < ranks * chunk {
+                return None;
+            }
+            messages += u64::from(team.gpus()) * (of.end - of.first) * chunk.div_ceil(slice);
+        }
+    }
+    (team.servers() > 1 && team.has_servers_in_order()).then_some((team.servers(), messages))
+}
+
+/// Adds the messages of an operation of `bytes`. If the draft has equal parts, `listed` is the number of messages of a part.
 pub fn add(
     draft: &mut Draft<'_>,
     tuning: &Tuning,
-    operation: Operation,
+    (operation, bytes): (Operation, u64),
     choice: Choice,
     chunks: &Chunks,
-    bytes: u64,
+    listed: usize,
 ) {
     for channel in 0..choice.channels {
         let ring = ring(draft.team, tuning.graphs().ring.channels, channel);
-        let n = u64::from(draft.team.ranks());
-        match operation {
-            Operation::AllReduce => {
-                let bytes = part(bytes, choice.channels, channel);
-                in_loops(draft, &ring, channel, chunks, (bytes, 0, 2 * (n - 1)));
-            }
-            Operation::ReduceScatter | Operation::AllGather => {
-                let first = if operation == Operation::AllGather { n - 1 } else { 0 };
-                let bytes = part(bytes / n, choice.channels, channel) * n;
-                in_loops(draft, &ring, channel, chunks, (bytes, first, first + n - 1));
-            }
-            Operation::Broadcast | Operation::Reduce => {
+        let ranks = u64::from(draft.team.ranks());
+        match of_channel(operation, ranks, (choice.channels, channel), bytes) {
+            Some(of) => in_loops(draft, (&ring, listed), channel, chunks, &of),
+            None => {
                 let bytes = part(bytes, choice.channels, channel);
                 along(draft, &ring, channel, chunks, bytes, operation == Operation::Reduce);
             }
@@ -58,45 +129,39 @@ pub fn add(
     }
 }
 
-/// Adds loops of blocks, one for each rank, that go around the ring. The steps are those of an all-reduce.
+/// Adds the messages of loops. The steps are those of an all-reduce.
 fn in_loops(
     draft: &mut Draft<'_>,
-    ring: &Ring,
+    (ring, listed): (&Ring, usize),
     channel: u32,
     chunks: &Chunks,
-    (bytes, first, end): (u64, u64, u64),
+    of: &OfChannel,
 ) {
-    let n = ring.order.len();
-    let ranks = n as u64;
-    let mut start = 0;
+    let (ranks, parts) = (ring.order.len() as u64, index(draft.list.parts()));
+    // The first part's members. The member before them is the last of the last part.
+    let n = ring.order.len() / parts;
+    let last_part = (parts - 1) * listed;
     // The last message that each member received in the previous loop.
     let mut heard: Vec<Vec<usize>> = vec![Vec::new(); n];
-    while start < bytes {
-        let rest = bytes - start;
-        let chunk = if rest >= ranks * chunks.chunk {
-            chunks.chunk
-        } else {
-            rest.div_ceil(ranks).next_multiple_of(16)
-        };
-        let halves = chunks.chunk / chunks.slice;
-        let slice = chunk.div_ceil(halves).max(if halves > 1 { LEAST_SLICE.min(chunk) } else { 1 });
+    for Loop { rest, chunk, slice } in of.loops(ranks, chunks) {
         let mut arrived: Vec<Vec<usize>> = vec![Vec::new(); n];
-        for step in first..end {
+        for step in of.first..of.end {
             let mut fresh: Vec<Vec<usize>> = vec![Vec::new(); n];
             for at in 0..n {
                 let block = (at as u64 + 2 * ranks - 1 - step) % ranks;
                 let own = rest.saturating_sub(block * chunk).min(chunk);
                 let next = (at + 1) % n;
+                let further = if next == 0 { last_part } else { 0 };
                 for (place, data) in pieces(own, slice).enumerate() {
-                    let after = if step == first {
+                    let after = if step == of.first {
                         heard[at].last().copied().into_iter().collect()
                     } else {
                         arrived[at].get(place).copied().into_iter().collect()
                     };
-                    let turn = (channel, (step - first) as u32);
-                    let ends = (ring.order[at], ring.order[next]);
+                    let turn = (channel, (step - of.first) as u32);
+                    let ends = (ring.order[at], ring.order[(at + 1) % ring.order.len()]);
                     let message = draft.send(turn, ends, ring.nic, chunks.wire(data), after);
-                    fresh[next].push(message);
+                    fresh[next].push(message + further);
                 }
             }
             for (at, messages) in fresh.iter().enumerate() {
@@ -106,7 +171,6 @@ fn in_loops(
             }
             arrived = fresh;
         }
-        start += ranks * chunk;
     }
 }
 

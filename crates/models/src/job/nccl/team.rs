@@ -82,6 +82,14 @@ impl Team {
         self.nic_of[index(rank)]
     }
 
+    /// True if the ranks of each server follow those of the server before, and use its NICs in the same order.
+    pub fn has_servers_in_order(&self) -> bool {
+        let gpus = self.gpus();
+        (0..self.ranks()).all(|rank| {
+            self.place(rank) == (rank / gpus, rank % gpus) && self.nic(rank) == self.nic(rank % gpus)
+        })
+    }
+
     /// Returns the first GPU of a server beside a NIC.
     pub fn beside(&self, server: u32, nic: u32) -> u32 {
         let list = &self.servers[index(server)];

@@ -23,7 +23,44 @@ fn made(
     bytes: u64,
 ) -> Plan {
     let options = Options { algorithm, protocol: Some(protocol), ..Options::default() };
-    plan(team, *servers, operation, bytes, &options).unwrap()
+    let mut plan = plan(team, *servers, operation, bytes, &options).unwrap();
+    plan.messages = plan.messages.whole(team.ranks());
+    plan
+}
+
+#[test]
+fn one_server_of_a_ring_stands_for_all() {
+    for (servers, gpus, nics, channels) in [(2, 8, 8, 2), (3, 4, 2, 3), (5, 2, 2, 1), (4, 1, 1, 1)] {
+        let (servers, team) = system(servers, gpus, nics);
+        let tuning = Tuning::new(servers);
+        for operation in [Operation::AllReduce, Operation::AllGather, Operation::ReduceScatter] {
+            let choice =
+                tuning.choose(operation, MIB, Some(Algorithm::Ring), Some(Protocol::Simple)).unwrap();
+            let choice = Choice { channels, ..choice };
+            let loop_bytes = u64::from(team.ranks() * channels) * 16;
+            for (bytes, is_even) in
+                [(loop_bytes * 40_000, true), (loop_bytes * 3, true), (loop_bytes * 3 + 16, false)]
+            {
+                let chunks = Chunks::new(&tuning, operation, choice, bytes);
+                let parts = ring::parts(&team, operation, channels, &chunks, bytes);
+                let has_shares = operation != Operation::AllReduce;
+                assert_eq!(parts.is_some(), is_even || has_shares, "{operation:?} of {bytes} B");
+                let Some((parts, listed)) = parts else { continue };
+                let made = |parts: u32| {
+                    let mut draft = Draft { team: &team, pxn: true, list: Messages::of_first_of(parts) };
+                    ring::add(&mut draft, &tuning, (operation, bytes), choice, &chunks, listed as usize);
+                    draft.together()
+                };
+                let (part, all) = (made(parts), made(1));
+                assert_eq!(part.len() as u64, listed);
+                assert_eq!(all.len(), part.len() * index(parts));
+                for part in [part.clone(), split(&part, 3)] {
+                    let all = if part.len() as u64 == listed { all.clone() } else { split(&all, 3) };
+                    assert!(part.whole(team.ranks()).iter().eq(all.iter()), "{operation:?} of {bytes} B");
+                }
+            }
+        }
+    }
 }
 
 /// The wire bytes that each server sends from each NIC.

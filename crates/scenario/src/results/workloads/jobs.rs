@@ -191,7 +191,7 @@ impl Job {
             protocol: of.protocol.map(Protocol::name),
             predicted: of.predicted,
             channels: of.of.channels as u32,
-            over: Ends::Messages(wide(of.pieces().len())),
+            over: Ends::Messages(of.count()),
         };
         Some(Measured {
             arrived: together.over.count(),
