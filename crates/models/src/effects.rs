@@ -4,6 +4,7 @@ use xoff_engine::random::Stream;
 use xoff_engine::state;
 use xoff_units::Moment;
 
+use crate::application::Number;
 use crate::core::Queues;
 use crate::flow::FlowSpec;
 use crate::ids::{PortId, QueueId};
@@ -95,10 +96,12 @@ pub enum Effect {
     SendSlice(u32, Post),
     /// Put a frame on an output to another node, with the moment at which the first bit arrives.
     Leave(u16, Moment, Packet),
-    /// Set a timer of a program or of a part of serving at this host: kind, owner, time and subject.
-    Call(u64, u8, Moment, u32),
+    /// Set a timer of an application at this host: the application, owner, time and subject.
+    Call(Number, u8, Moment, u32),
     /// The same for the end of a computation, with the end at full speed.
-    Compute(u64, u8, Moment, u32),
+    Compute(Number, u8, Moment, u32),
+    /// Tell an application at this host of a control message: the application, time and line.
+    Control(Number, Moment, u32),
 }
 
 /// Collector of effects, owned by the node and reused for each event.

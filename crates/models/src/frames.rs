@@ -522,8 +522,10 @@ frames! {
         /// The queue of arrivals at the receiving node.
         queue: u32 = 0,
     };
-    /// A control message of serving.
+    /// A control message of an application.
     Control = 20 "control" Link Mechanism {
+        /// The number of the application.
+        application: u8 = 32,
         /// The control line at the receiving node.
         line: u32 = 0,
     };

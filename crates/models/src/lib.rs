@@ -3,6 +3,7 @@
 //! The crate knows neither files nor Python. A node implements [`xoff_engine::Node`]; [`network::build`]
 //! makes an engine of nodes from a topology, a plan of flows and the settings of switches and hosts.
 
+pub mod application;
 pub mod congestion_control;
 pub mod core;
 pub mod count;

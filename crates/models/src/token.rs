@@ -18,10 +18,10 @@ pub const TAIL: u64 = 6;
 pub const RELEASED: u64 = 7;
 /// A mechanism's timer.
 pub const MECHANISM: u64 = 8;
-/// A program of the host begins.
-pub const PROGRAM: u64 = 9;
-/// An operation of a program has computed.
-pub const OPERATION: u64 = 10;
+/// A part of an application begins. The kinds of timers of applications carry the application's number.
+pub const BEGIN: u64 = 9;
+/// A computation of an application ends.
+pub const COMPUTED: u64 = 10;
 /// A fault begins or ends.
 pub const FAULT: u64 = 11;
 /// The link of a port has been down, or up again, for the detection delay of its node.
@@ -38,16 +38,18 @@ pub const PIPE: u64 = 15;
 pub const HEAD: u64 = 16;
 /// A slice is whole at its GPU.
 pub const SLICE: u64 = 17;
-/// The delay of a hand-over of a library ends.
-pub const HANDOVER: u64 = 18;
-
-/// A timer of serving.
-pub const SERVING: u64 = 19;
-/// A control message of serving from the same node is here.
+/// A timer of an application.
+pub const CALL: u64 = 18;
+/// A control message of an application from the same node is here.
 pub const CONTROL: u64 = 20;
 
 /// The timer of a flow's congestion control.
 pub const RATE: u64 = 21;
+
+/// Returns the kind without the number of an application.
+pub const fn without_number(kind: u64) -> u64 {
+    kind & 0xff
+}
 
 /// Packs a kind, an owner and a payload.
 pub const fn pack(kind: u64, owner: u8, payload: u32) -> u64 {

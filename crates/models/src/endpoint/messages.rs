@@ -14,10 +14,10 @@ use xoff_units::Moment;
 use super::message_queue::Messages;
 use super::sender::Sender;
 use super::{Config, Endpoint};
+use crate::application::Number;
 use crate::effects::{Effect, Effects};
 use crate::flow::{Few, FlowSpec, Incoming};
 use crate::message::{Delivered, Message, MessageId, Post};
-use crate::serving::SERVING;
 use crate::symmetry::STAY;
 
 impl Sender {
@@ -98,16 +98,16 @@ impl Endpoint {
         while let Some(mut message) = log.take(before) {
             count += 1;
             self.name_here(element, &mut message);
-            if message.post.id.job & SERVING != 0 {
-                if let Some(serving) = &mut self.serving {
-                    serving.deliver(&message.post, message.posted, effects);
-                }
-                self.delivered.push(Delivered { message, dst: self.node, at: effects.now });
-                continue;
-            }
-            self.delivered.push(Delivered { message, dst: self.node, at: effects.now });
-            self.programs.deliver(message.post.id, message.posted, effects);
+            self.hand_up(message, effects);
         }
         count
+    }
+
+    /// Hands a whole message to its application.
+    pub(super) fn hand_up(&mut self, message: Message, effects: &mut Effects) {
+        self.delivered.push(Delivered { message, dst: self.node, at: effects.now });
+        if let Some(one) = self.applications.numbered(Number::of_job(message.post.id.job)) {
+            one.deliver(&message.post, message.posted, effects);
+        }
     }
 }

@@ -46,17 +46,16 @@ use self::sender::Sender;
 pub use self::sender::Sent;
 pub use self::slow::Bottlenecks;
 pub use self::turn::{Requeue, Turn};
+use crate::application::{Applications, Cycle};
 use crate::nvlink::pipes::NvLink;
 
 use crate::congestion_control::contract::NOTIFICATIONS;
 use crate::count::{Count, Group, Tally};
 use crate::flow::{Connection, FlowSpec, Incoming, SourceQueue, Start};
 use crate::ids::PortId;
-use crate::job::{Cycle, Programs};
 use crate::message::{Delivered, MessageId};
 use crate::pulls::{CreditCounters, Demand};
 use crate::routing::ate::Weight;
-use crate::serving::Serving;
 use crate::symmetry::Symmetry;
 
 const NO_SLOT: u32 = u32::MAX;
@@ -138,13 +137,11 @@ pub struct Endpoint {
     pub arrivals: FxHashMap<u32, Box<SourceQueue>>,
     /// Until when destinations are held.
     held_destinations: FxHashMap<u32, Moment>,
-    /// The programs of the ranks at this host.
-    pub programs: Programs,
+    /// The applications at this host.
+    pub applications: Applications,
     /// NVLink of the GPUs here.
     pub nvlink: Option<Box<NvLink>>,
-    /// The parts of serving here.
-    pub serving: Option<Box<Serving>>,
-    /// True if a program here counts the slots of its connections.
+    /// True if an application here counts the slots of its connections.
     pub frees_slots: bool,
     /// Connections with an acknowledged message, within an event.
     pub freed: Vec<u32>,
@@ -182,9 +179,8 @@ impl state::State for Endpoint {
             dependents,
             arrivals,
             held_destinations,
-            programs,
+            applications,
             nvlink,
-            serving,
             connections,
             delivered,
             config,
@@ -227,9 +223,8 @@ impl state::State for Endpoint {
         walk.same((wide(sent.len()) << 32) | wide(arrived.len()));
         walk.rows(delivered);
         walk.total_each(connections.iter_mut().map(|connection| &mut connection.to_come));
-        programs.walk(walk);
+        applications.walk(walk);
         nvlink.walk(walk);
-        serving.walk(walk);
         walk_senders(senders, config, walk);
         walk.value(free.word());
         walk_receivers(receiver_of, receivers, walk);
@@ -343,9 +338,8 @@ impl Endpoint {
             dependents,
             arrivals: FxHashMap::default(),
             held_destinations: FxHashMap::default(),
-            programs: Programs::default(),
+            applications: Applications::default(),
             nvlink: None,
-            serving: None,
             frees_slots: false,
             freed: Vec::new(),
             connections: Vec::new(),
@@ -405,14 +399,19 @@ impl Endpoint {
             .flat_map(|messages| messages.undelivered())
     }
 
-    /// Returns the cycle of a rank here, if the rank repeats operations.
-    pub fn cycle(&self, kind: PeriodKind) -> Option<Cycle> {
-        self.programs.cycle(kind, &self.config.framing)
+    /// Finds what the applications here repeat. Returns the number of compared operations.
+    pub fn follow(&mut self, kind: PeriodKind) -> u64 {
+        self.applications.each_mut().map(|one| one.follow(kind)).sum()
     }
 
-    /// Returns the packets of a loop of the collectives of ranks here; zero without a loop.
+    /// Returns the cycle of the first application here that repeats its work.
+    pub fn cycle(&self, kind: PeriodKind) -> Option<Cycle> {
+        self.applications.each().find_map(|one| one.cycle(kind, &self.config.framing))
+    }
+
+    /// Returns the packets of a loop of messages of the applications here; zero without a loop.
     pub fn packets_in_loop(&self) -> u64 {
-        self.programs.packets_in_loop(&self.config.framing)
+        self.applications.each().map(|one| one.packets_in_loop(&self.config.framing)).sum()
     }
 
     /// Reads the memory that the next packets of the first flows need.
@@ -495,16 +494,15 @@ impl Endpoint {
         self.senders.iter().flatten().any(|s| !s.is_idle(&self.config))
             || self.starts.iter().any(|start| start.peek().is_some())
             || self.waiting.iter().any(is_released)
-            || self.programs.goes_on(now)
+            || self.applications.each().any(|one| one.goes_on(now))
             || self.nvlink.as_ref().is_some_and(|nvlink| !nvlink.is_quiet())
-            || self.serving.as_ref().is_some_and(|serving| serving.goes_on())
     }
 
-    /// Returns the first start of a flow, job or serving at this host; `Moment::NEVER` for a host without one.
+    /// Returns the first start of a flow or application at this host; `Moment::NEVER` for a host without one.
     pub fn first_start(&self) -> Moment {
         let flows = self.starts.iter().filter_map(Start::peek);
-        let serving = self.serving.iter().flat_map(|serving| serving.starts()).map(|(_, at, _)| at);
-        flows.chain(self.programs.starts()).chain(serving).fold(Moment::NEVER, Moment::min)
+        let applications = self.applications.starts().map(|(_, (at, ..))| at);
+        flows.chain(applications).fold(Moment::NEVER, Moment::min)
     }
 
     /// Returns the packets of a flow that arrived here in order; all for a flow that arrived whole.

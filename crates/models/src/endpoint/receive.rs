@@ -221,7 +221,7 @@ impl Endpoint {
     /// Starts flows and operations that waited only for this flow, which has arrived here or whose last packet has left,
     /// or only for the operation of this number. A flow with a later start of its own starts then.
     pub fn release_after(&mut self, flow: u32, effects: &mut Effects) {
-        self.programs.release(flow, effects);
+        self.applications.each_mut().for_each(|one| one.release(flow, effects));
         for i in self.dependents.remove(&flow).unwrap_or_default() {
             let (missing, spec) = &mut self.waiting[index(i)];
             *missing -= 1;

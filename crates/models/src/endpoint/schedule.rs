@@ -9,6 +9,7 @@ use super::config::Config;
 use super::sender::{Sender, Told};
 use super::turn::{Requeue, Turn};
 use super::{Endpoint, NO_SLOT};
+use crate::application::Number;
 use crate::congestion_control::contract::{NewFlow, Sent as OnWire};
 use crate::delays::Wait;
 use crate::effects::{Effect, Effects};
@@ -161,7 +162,9 @@ impl Endpoint {
             && !packet.has(Packet::RETRANSMITTED)
             && let Some(id) = s.end_message(seq, now)
         {
-            self.programs.leave(id, effects);
+            if let Some(one) = self.applications.numbered(Number::of_job(id.job)) {
+                one.leave(id, effects);
+            }
         }
         config.transport.on_sent(&mut s.progress, &mut s.transport, seq, now);
         if packet.has(Packet::MESSAGE)

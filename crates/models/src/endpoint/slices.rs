@@ -1,9 +1,9 @@
 //! Slices over NVLink at a host: for a rank here, or on the way to the NIC of a rank here.
 
 use super::Endpoint;
+use crate::application::Number;
 use crate::effects::Effects;
-use crate::message::{Delivered, Post};
-use crate::serving::SERVING;
+use crate::message::Post;
 
 impl Endpoint {
     /// Sends a slice over NVLink.
@@ -34,22 +34,15 @@ impl Endpoint {
             return;
         };
         self.name_here(element, &mut message);
-        if of.0 & SERVING != 0 {
-            if let Some(serving) = &mut self.serving {
-                serving.deliver(&message.post, message.posted, effects);
-            }
-            self.delivered.push(Delivered { message, dst: self.node, at: effects.now });
-            return;
+        let one = self.applications.numbered(Number::of_job(of.0));
+        if !one.is_some_and(|one| one.relays(of, &message.post, effects)) {
+            self.hand_up(message, effects);
         }
-        if self.programs.relays(of, &message.post, effects) {
-            return;
-        }
-        self.delivered.push(Delivered { message, dst: self.node, at: effects.now });
-        self.programs.deliver(message.post.id, message.posted, effects);
     }
 
     /// True if no slice is on NVLink, and no message waits to be handed over.
     pub fn is_handed_over(&self) -> bool {
-        self.nvlink.as_ref().is_none_or(|nvlink| nvlink.is_quiet()) && self.programs.are_handed_over()
+        self.nvlink.as_ref().is_none_or(|nvlink| nvlink.is_quiet())
+            && self.applications.each().all(|one| one.is_handed_over())
     }
 }

@@ -7,6 +7,7 @@
 //! time.
 
 mod algorithm;
+mod application;
 mod builder;
 pub mod collective;
 mod connections;
@@ -25,6 +26,7 @@ pub mod repetition;
 pub mod shape;
 pub mod symmetry;
 
+pub use self::application::NUMBER;
 pub use self::builder::Builder;
 pub use self::connections::Connection;
 pub use self::graph::{Graph, Lines, OnServers, Outside};
@@ -33,7 +35,7 @@ pub use self::messages::Messages;
 pub use self::operation::{Operation, Shared, What, Work};
 pub use self::piece::{Costs, Piece, Way};
 pub use self::program::{By, Ended, Program, Programs};
-pub use self::progress::{CollectiveProgress, Cycle, RankProgress};
+pub use self::progress::{CollectiveProgress, RankProgress};
 pub use self::rank::Rank;
 pub use self::repetition::{LoopRegion, SeriesStride};
 pub use self::shape::Shape;

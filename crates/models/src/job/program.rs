@@ -6,6 +6,7 @@ use std::sync::Arc;
 use rustc_hash::FxHashMap;
 use xoff_units::{Duration, Moment, index};
 
+use super::application::NUMBER;
 use super::graph::Graph;
 use super::handover::{Delay, Handover, Handovers, QueueKey, Work as BlockWork};
 use super::operation::{Operation, What, Work};
@@ -15,7 +16,6 @@ use super::repetition::LoopRegion;
 use super::shape::Shape;
 use crate::effects::{Effect, Effects};
 use crate::message::{After, MessageId, Post};
-use crate::token;
 
 /// A finished operation.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -63,11 +63,11 @@ pub(super) struct Active {
 }
 
 /// A message that a rank sends, by the ranks of the job.
-struct Outgoing {
-    to: u32,
-    line: u64,
-    bytes: u64,
-    way: Way,
+pub(super) struct Outgoing {
+    pub(super) to: u32,
+    pub(super) line: u64,
+    pub(super) bytes: u64,
+    pub(super) way: Way,
     /// Group and channel, if a thread block hands the message over.
     block: Option<(u32, u16)>,
 }
@@ -79,7 +79,7 @@ pub struct Program {
     pub(super) job: u32,
     pub(super) rank: u32,
     /// Place among the programs of the host.
-    of: u8,
+    pub(super) of: u8,
     /// Operations with some finished predecessors, by index, with the number of open predecessors.
     pub(super) waiting: BTreeMap<u32, u32>,
     /// Running operations, by index.
@@ -105,7 +105,7 @@ pub struct Program {
     /// Numbers of operations with waiting others that have ended.
     called: Vec<u32>,
     /// Operations that wait for a flow, or for an operation of another workload, by number.
-    awaits: FxHashMap<u32, Vec<u32>>,
+    pub(super) awaits: FxHashMap<u32, Vec<u32>>,
     /// Region of the last detection, and a region with a longer period that contains such regions.
     pub(super) stretches: [LoopRegion; 2],
 }
@@ -162,7 +162,7 @@ impl Program {
     }
 
     /// A flow is over, or an operation of another workload has ended.
-    fn hear(&mut self, number: u32) {
+    pub(super) fn hear(&mut self, number: u32) {
         let graph = self.graph.clone();
         let places = self.awaits.remove(&number).unwrap_or_default();
         self.count_down(&graph.ranks[index(self.rank)], &places, After::Elsewhere);
@@ -195,7 +195,7 @@ impl Program {
     }
 
     /// Begins the program.
-    fn begin_all(&mut self) {
+    pub(super) fn begin_all(&mut self) {
         if self.reduces() {
             return;
         }
@@ -204,7 +204,7 @@ impl Program {
     }
 
     /// Begins all ready operations, and operations that become ready.
-    fn go_on(&mut self, of: u8, effects: &mut Effects) {
+    pub(super) fn go_on(&mut self, of: u8, effects: &mut Effects) {
         while let Some((place, after)) = self.ready.pop_front() {
             self.begin(of, place, after, effects);
         }
@@ -214,7 +214,7 @@ impl Program {
     }
 
     /// Returns a message of a shared operation.
-    fn outgoing(&self, number: u32, place: u32) -> Outgoing {
+    pub(super) fn outgoing(&self, number: u32, place: u32) -> Outgoing {
         match self.graph.shared(number).what {
             What::Message { from, to, channel, bytes } => Outgoing {
                 to,
@@ -258,7 +258,7 @@ impl Program {
         };
         let at = begins + time;
         handovers.delay(delay, Handover { at, id, after });
-        effects.push(Effect::Call(token::HANDOVER, self.of, at, delay as u32));
+        effects.push(Effect::Call(NUMBER, self.of, at, delay as u32));
     }
 
     /// Posts a message to its connection.
@@ -294,7 +294,7 @@ impl Program {
     }
 
     /// The first message of a delay goes on.
-    fn hand_over(&mut self, delay: Delay, effects: &mut Effects) {
+    pub(super) fn hand_over(&mut self, delay: Delay, effects: &mut Effects) {
         let Some(Handover { id, after, .. }) = self.handovers.as_mut().and_then(|h| h.take(delay)) else {
             return;
         };
@@ -318,7 +318,7 @@ impl Program {
     }
 
     /// Offers a message to its connection: the proxy posts the message once a slot is free.
-    fn offer(&mut self, id: MessageId, after: After, effects: &mut Effects) {
+    pub(super) fn offer(&mut self, id: MessageId, after: After, effects: &mut Effects) {
         let Outgoing { to, line, .. } = self.outgoing(id.number, id.place);
         let (Some(at), Some(costs)) = (self.connection(to, line), self.graph.costs(id.number)) else {
             return;
@@ -340,11 +340,11 @@ impl Program {
         let Some(handovers) = &mut self.handovers else { return };
         let at = handovers.post(costs.proxy.max(on_pcie), effects.now);
         handovers.delay(Delay::Proxy, Handover { at, ..message });
-        effects.push(Effect::Call(token::HANDOVER, self.of, at, Delay::Proxy as u32));
+        effects.push(Effect::Call(NUMBER, self.of, at, Delay::Proxy as u32));
     }
 
     /// A message of a connection is acknowledged. True if the connection is one of this rank.
-    fn free_slot(&mut self, flow: u32, effects: &mut Effects) -> bool {
+    pub(super) fn free_slot(&mut self, flow: u32, effects: &mut Effects) -> bool {
         let Some(handovers) = &mut self.handovers else { return false };
         let Some(at) = handovers.place(flow) else { return false };
         let slots = &mut handovers.slots[at];
@@ -387,7 +387,7 @@ impl Program {
             *is_busy = true;
         }
         match work {
-            Work::Compute(time) => effects.push(Effect::Compute(token::OPERATION, of, start + time, place)),
+            Work::Compute(time) => effects.push(Effect::Compute(NUMBER, of, start + time, place)),
             Work::Send(_) => to_leave = 1,
             Work::Receive(_) => to_come = 1,
             Work::Collective { number, place: own } => {
@@ -407,12 +407,12 @@ impl Program {
         if is_launched {
             self.launch(place, effects);
         } else {
-            effects.push(Effect::Compute(token::OPERATION, of, start + launch, place));
+            effects.push(Effect::Compute(NUMBER, of, start + launch, place));
         }
     }
 
     /// Sends the messages of an operation that need no other message, and takes messages that arrived early.
-    fn launch(&mut self, place: u32, effects: &mut Effects) {
+    pub(super) fn launch(&mut self, place: u32, effects: &mut Effects) {
         if let Some(active) = self.active.get_mut(&place) {
             active.is_launched = true;
         }
@@ -436,7 +436,7 @@ impl Program {
     }
 
     /// A message of an operation arrived.
-    fn arrive(&mut self, place: u32, message: u32, posted: Moment, effects: &mut Effects) {
+    pub(super) fn arrive(&mut self, place: u32, message: u32, posted: Moment, effects: &mut Effects) {
         if self.reduces() && !self.active.contains_key(&place) {
             self.begin(0, place, After::Start, effects);
         }
@@ -471,7 +471,7 @@ impl Program {
     }
 
     /// The last packet of a message of an operation begins to leave.
-    fn leave(&mut self, place: u32, message: u32, now: Moment) {
+    pub(super) fn leave(&mut self, place: u32, message: u32, now: Moment) {
         let Some(active) = self.active.get_mut(&place) else { return };
         active.to_leave -= 1;
         if active.to_come == 0 && active.to_leave == 0 {
@@ -480,7 +480,7 @@ impl Program {
     }
 
     /// Ends an operation; successors without open predecessors become ready.
-    fn end(&mut self, place: u32, by: Option<By>, now: Moment) {
+    pub(super) fn end(&mut self, place: u32, by: Option<By>, now: Moment) {
         let Some(Active { start, after, .. }) = self.active.remove(&place) else { return };
         self.over.1.insert(place);
         while self.over.1.remove(&self.over.0) {
@@ -512,19 +512,6 @@ impl Programs {
         Self(programs)
     }
 
-    /// Returns the start of each program.
-    pub fn starts(&self) -> impl Iterator<Item = Moment> + '_ {
-        self.0.iter().map(Program::start)
-    }
-
-    /// True if an operation will begin later or is computing, without an event from elsewhere.
-    pub fn goes_on(&self, now: Moment) -> bool {
-        let computes = |program: &Program| {
-            program.active.values().any(|a| (a.to_come == 0 && a.to_leave == 0) || !a.is_launched)
-        };
-        self.0.iter().any(|program| program.start() >= now || computes(program)) || !self.are_handed_over()
-    }
-
     /// Returns operations that wait for messages: job, rank and index.
     pub fn waiting(&self) -> impl Iterator<Item = (u32, u32, u32)> + '_ {
         self.0.iter().flat_map(|program| {
@@ -540,91 +527,9 @@ impl Programs {
         self.0.iter_mut().flat_map(|program| program.ended.drain(..))
     }
 
-    /// A program begins.
-    pub fn begin(&mut self, of: u8, effects: &mut Effects) {
-        let program = &mut self.0[usize::from(of)];
-        program.begin_all();
-        program.go_on(of, effects);
-    }
-
-    /// An operation of a program has computed, or is launched.
-    pub fn compute(&mut self, of: u8, place: u32, effects: &mut Effects) {
-        let program = &mut self.0[usize::from(of)];
-        if program.active.get(&place).is_some_and(|active| !active.is_launched) {
-            program.launch(place, effects);
-        } else {
-            program.end(place, None, effects.now);
-        }
-        program.go_on(of, effects);
-    }
-
-    /// The first message of a delay of a program goes on.
-    pub fn hand_over(&mut self, of: u8, delay: u32, effects: &mut Effects) {
-        let program = &mut self.0[usize::from(of)];
-        program.hand_over(Delay::of(delay), effects);
-        program.go_on(of, effects);
-    }
-
-    /// A slice for a rank here came over NVLink. Returns true if the slice goes on by the NIC of the rank.
-    pub fn relays(&mut self, (job, rank): (u32, u32), post: &Post, effects: &mut Effects) -> bool {
-        let Some(program) = self.0.iter_mut().find(|p| (p.job, p.rank) == (job, rank)) else { return false };
-        let relays = matches!(program.outgoing(post.id.number, post.id.place).way, Way::Nic(_));
-        if relays {
-            program.offer(post.id, post.after, effects);
-        }
-        relays
-    }
-
-    /// A flow is over, or an operation with this number has ended.
-    pub fn release(&mut self, number: u32, effects: &mut Effects) {
-        for (of, program) in (0..).zip(&mut self.0) {
-            if !program.awaits.is_empty() {
-                program.hear(number);
-                program.go_on(of, effects);
-            }
-        }
-    }
-
-    /// A message of a connection is acknowledged.
-    pub fn free_slot(&mut self, flow: u32, effects: &mut Effects) {
-        for program in &mut self.0 {
-            if program.free_slot(flow, effects) {
-                return;
-            }
-        }
-    }
-
-    /// True if no message waits between its data and NVLink or a NIC.
-    pub fn are_handed_over(&self) -> bool {
-        self.0.iter().all(|program| program.handovers.as_ref().is_none_or(|h| h.is_empty()))
-    }
-
-    /// True if a program has the hand-overs of a library.
-    pub fn have_library(&self) -> bool {
-        self.0.iter().any(|program| program.handovers.is_some())
-    }
-
-    /// A message arrived.
-    pub fn deliver(&mut self, id: MessageId, posted: Moment, effects: &mut Effects) {
-        if let Some((of, place)) = self.find(id, true) {
-            let program = &mut self.0[usize::from(of)];
-            program.arrive(place, id.place, posted, effects);
-            program.go_on(of, effects);
-        }
-    }
-
-    /// The last packet of a message begins to leave.
-    pub fn leave(&mut self, id: MessageId, effects: &mut Effects) {
-        if let Some((of, place)) = self.find(id, false) {
-            let program = &mut self.0[usize::from(of)];
-            program.leave(place, id.place, effects.now);
-            program.go_on(of, effects);
-        }
-    }
-
     /// Returns the program of the rank that receives or sends a message, and the operation. A library knows
     /// by itself when a message left.
-    fn find(&self, id: MessageId, receives: bool) -> Option<(u8, u32)> {
+    pub(super) fn find(&self, id: MessageId, receives: bool) -> Option<(u8, u32)> {
         let first = self.0.iter().position(|program| program.job == id.job)?;
         if self.0[first].handovers.is_none() {
             return Some((first as u8, self.0[first].own().place_of(id.number)?));

@@ -15,6 +15,7 @@ use super::operation::{What, Work};
 use super::program::{Active, Ended, Program, Programs};
 use super::repetition::LoopRegion;
 use super::shape::Shape;
+use crate::application::Cycle;
 use crate::framing::Framing;
 use crate::message::After;
 
@@ -137,7 +138,7 @@ impl Program {
     }
 
     /// Finds the loop regions of the present operation. Returns the number of compared operations.
-    fn follow(&mut self, kind: PeriodKind) -> u64 {
+    pub(super) fn follow(&mut self, kind: PeriodKind) -> u64 {
         let (first, mut at_least, mut cost) = (self.over.0, 1, 0);
         // A region without a longer region around counts as the longer region, because another rank may have
         // a longer region.
@@ -191,7 +192,7 @@ impl Program {
     }
 
     /// Returns the cycle of the present loop region, if a whole period is left.
-    fn cycle(&self, kind: PeriodKind, framing: &Framing) -> Option<Cycle> {
+    pub(super) fn cycle(&self, kind: PeriodKind, framing: &Framing) -> Option<Cycle> {
         let of = |place: u32| match self.own().operation(place).work {
             Work::Send(number) => match self.graph.shared(number).what {
                 What::Message { bytes, .. } => framing.packets(bytes),
@@ -235,7 +236,7 @@ impl Program {
     }
 
     /// Returns the packets that the NIC of this rank sends in a loop of its active collectives.
-    fn packets_in_loop(&self, framing: &Framing) -> u64 {
+    pub(super) fn packets_in_loop(&self, framing: &Framing) -> u64 {
         let of = |place: &u32| match self.own().operation(*place).work {
             Work::Collective { number, place: own } => self.shape(number).map_or(0, |shape| {
                 shape.in_loop(own).iter().map(|bytes| framing.packets(*bytes)).sum::<u64>()
@@ -358,19 +359,6 @@ impl RankProgress {
     }
 }
 
-/// A period of operations that recur in the program of a rank.
-#[derive(Debug, Clone, Copy)]
-pub struct Cycle {
-    /// The first operation.
-    pub start: u32,
-    /// Packets that the rank sends in a period.
-    pub packets: u64,
-    /// Packets of all begun operations.
-    pub begun: u64,
-    /// Number of periods left.
-    pub left: u64,
-}
-
 impl Programs {
     /// Returns the progress of the ranks of this host in collectives, with the graphs of the jobs.
     pub fn collectives(&self) -> impl Iterator<Item = (&Arc<Graph>, CollectiveProgress)> {
@@ -380,20 +368,5 @@ impl Programs {
     /// Returns the progress of the ranks of this host in their programs, with the graphs of the jobs.
     pub fn ranks(&self, kind: PeriodKind) -> impl Iterator<Item = (&Arc<Graph>, RankProgress)> {
         self.0.iter().map(move |program| (&program.graph, program.rank_progress(kind)))
-    }
-
-    /// Finds the loop regions of the ranks of this host. Returns the number of compared operations.
-    pub fn follow(&mut self, kind: PeriodKind) -> u64 {
-        self.0.iter_mut().map(|program| program.follow(kind)).sum()
-    }
-
-    /// Returns the packets that the NICs of ranks of this host send in a loop of their active collectives.
-    pub fn packets_in_loop(&self, framing: &Framing) -> u64 {
-        self.0.iter().map(|program| program.packets_in_loop(framing)).sum()
-    }
-
-    /// Returns the cycle of the first rank of this host that has a cycle.
-    pub fn cycle(&self, kind: PeriodKind, framing: &Framing) -> Option<Cycle> {
-        self.0.iter().find_map(|program| program.cycle(kind, framing))
     }
 }

@@ -23,7 +23,7 @@ use crate::count::Group;
 use crate::cut_through::{self, CutThrough};
 use crate::effects::Effects;
 use crate::endpoint::{self, Config, Endpoint, Jitter, Mixed, Schemes};
-use crate::job::Programs;
+use crate::job::{self, Programs};
 use crate::mechanism::{Ends, Ingress, Levels, PortShape, Site};
 use crate::mechanisms::{self, Mechanisms, Part};
 use crate::node::failing::Failing;
@@ -463,10 +463,15 @@ pub fn build(
             endpoint.arrivals = std::mem::take(&mut plan.arrivals[n]);
             (endpoint.connections, endpoint.incoming) = std::mem::take(&mut connections[n]);
             endpoint.folded = folded.cloned();
-            endpoint.programs = Programs::new(std::mem::take(&mut plan.programs[n]));
-            endpoint.frees_slots = endpoint.programs.have_library();
+            let programs = std::mem::take(&mut plan.programs[n]);
+            if !programs.is_empty() {
+                endpoint.applications.add(job::NUMBER, Programs::new(programs));
+            }
+            if let Some(serving) = servings.nodes.remove(&id) {
+                endpoint.applications.add(crate::serving::NUMBER, serving);
+            }
+            endpoint.frees_slots = endpoint.applications.each().any(|one| one.counts_slots());
             endpoint.nvlink = nvlinks.nodes.remove(&id).map(Box::new);
-            endpoint.serving = servings.nodes.remove(&id).map(Box::new);
             Box::new(endpoint)
         });
         nodes.push(builder.node(id, endpoint, &plan));

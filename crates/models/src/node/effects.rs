@@ -97,9 +97,15 @@ impl Node {
             Effect::Alarm(kind, at, payload) => cx.set_timer(at, token::pack(kind, 0, payload)),
             Effect::Start(spec) => self.start_flow(&spec, cx),
             Effect::Post(post) => self.post(&post, cx),
-            Effect::Call(kind, owner, at, payload) => cx.set_timer(at, token::pack(kind, owner, payload)),
-            Effect::Compute(kind, owner, until, payload) => {
+            Effect::Call(number, owner, at, payload) => {
+                cx.set_timer(at, token::pack(number.timer(token::CALL), owner, payload));
+            }
+            Effect::Compute(number, owner, until, payload) => {
+                let kind = number.timer(token::COMPUTED);
                 cx.set_timer(self.computed(until), token::pack(kind, owner, payload));
+            }
+            Effect::Control(number, at, line) => {
+                cx.set_timer(at, token::pack(number.timer(token::CONTROL), 0, line));
             }
             Effect::SendSlice(queue, post) => {
                 if let Some(endpoint) = &mut self.endpoint {

@@ -4,6 +4,7 @@
 //! forwarder are fixed: route → assign queue → admit → enqueue → levels → select → dequeue → departure.
 //! Mechanisms hook into all stages except select, and answer with effects.
 
+mod applications;
 mod effects;
 pub mod failing;
 mod fault;
@@ -14,7 +15,6 @@ mod nvlink;
 mod reroute;
 mod retry;
 mod sample;
-mod serving;
 mod tail;
 #[cfg(test)]
 mod tests;
@@ -392,10 +392,10 @@ impl EngineNode for Node {
 
     /// Each flow keeps its deadline.
     fn timer(token: u64) -> Timer {
-        match token::unpack(token).0 {
+        match token::without_number(token::unpack(token).0) {
             token::RTO | token::FIRST_RTO => Timer::Reminder,
-            token::OPERATION => Timer::Operation,
-            token::START | token::RELEASED | token::PROGRAM | token::FAULT => Timer::Outside,
+            token::COMPUTED => Timer::Operation,
+            token::START | token::RELEASED | token::BEGIN | token::FAULT => Timer::Outside,
             _ => Timer::Future,
         }
     }
@@ -410,11 +410,8 @@ impl EngineNode for Node {
             }
         }
         if let Some(endpoint) = &self.endpoint {
-            for (program, at) in (0..).zip(endpoint.programs.starts()) {
-                cx.set_timer(at, token::pack(token::PROGRAM, program, 0));
-            }
-            for (owner, at, what) in endpoint.serving.iter().flat_map(|serving| serving.starts()) {
-                cx.set_timer(at, token::pack(token::SERVING, owner, what));
+            for (number, (at, owner, what)) in endpoint.applications.starts() {
+                cx.set_timer(at, token::pack(number.timer(token::BEGIN), owner, what));
             }
         }
     }
@@ -433,7 +430,7 @@ impl EngineNode for Node {
     fn on_timer(&mut self, raw: u64, cx: &mut Cx<'_>) {
         self.begin(cx.now());
         let (kind, owner, payload) = token::unpack(raw);
-        match kind {
+        match token::without_number(kind) {
             token::START => self.start_due(index(payload), cx),
             token::PACE => {
                 if let Some(endpoint) = &mut self.endpoint {
@@ -456,24 +453,14 @@ impl EngineNode for Node {
                     self.start_flow(&spec, cx);
                 }
             }
-            token::PROGRAM | token::OPERATION => {
-                if let Some(endpoint) = &mut self.endpoint {
-                    if kind == token::PROGRAM {
-                        endpoint.programs.begin(owner, &mut self.effects);
-                    } else {
-                        endpoint.programs.compute(owner, payload, &mut self.effects);
-                    }
-                }
-                self.apply(cx);
+            token::BEGIN | token::COMPUTED | token::CALL | token::CONTROL => {
+                self.on_application(kind, owner, payload, cx);
             }
             token::AVOID => self.on_seen(PortId::at(index(payload)), cx),
             token::FAULT => self.on_fault(payload, cx),
             token::RETRY => self.on_retry_timer(payload, cx),
             token::SETTLED => self.on_settled(PortId::at(index(payload)), cx),
-            token::SERVING | token::CONTROL => self.on_serving(kind, owner, payload, cx),
-            token::PIPE | token::HEAD | token::SLICE | token::HANDOVER => {
-                self.on_handover(kind, owner, payload, cx);
-            }
+            token::PIPE | token::HEAD | token::SLICE => self.on_nvlink_timer(kind, payload, cx),
             token::RECEIVER | token::RATE => {
                 let Some(endpoint) = &mut self.endpoint else { return };
                 if kind == token::RECEIVER {

@@ -17,23 +17,12 @@ impl Node {
         true
     }
 
-    /// Handles a timer of NVLink or of the hand-overs of a library.
-    pub(super) fn on_handover(&mut self, kind: u64, owner: u8, payload: u32, cx: &mut Cx<'_>) {
+    /// Handles a timer of NVLink.
+    pub(super) fn on_nvlink_timer(&mut self, kind: u64, payload: u32, cx: &mut Cx<'_>) {
         self.on_nvlink(cx, |endpoint, effects| match kind {
             token::PIPE => endpoint.on_pipe(payload, effects),
             token::HEAD => endpoint.on_head(payload, effects),
-            token::SLICE => endpoint.on_slice(payload, effects),
-            _ => endpoint.programs.hand_over(owner, payload, effects),
-        });
-    }
-
-    /// Frees the slots of messages that are acknowledged.
-    #[cold]
-    pub(super) fn free_slots(&mut self, cx: &mut Cx<'_>) {
-        self.on_nvlink(cx, |endpoint, effects| {
-            for flow in std::mem::take(&mut endpoint.freed) {
-                endpoint.programs.free_slot(flow, effects);
-            }
+            _ => endpoint.on_slice(payload, effects),
         });
     }
 

@@ -10,11 +10,11 @@ use std::sync::{Arc, Mutex, PoisonError};
 use xoff_units::Moment;
 
 use super::batch::{Order, Part};
+use super::plan::NUMBER;
 use super::rows::Report;
 use crate::effects::{Effect, Effects};
 use crate::frames::Control as Frame;
 use crate::packet::Packet;
-use crate::token;
 
 /// In a timer of serving, marks a controller.
 pub(super) const OF_CONTROLLER: u8 = 0x80;
@@ -92,10 +92,11 @@ impl Begin {
         self.line.with(|list| list.push_back(message));
         let at = effects.now + self.delay;
         effects.push(match self.over {
-            None => Effect::Alarm(token::CONTROL, at, self.end),
-            Some((output, node)) => {
-                Effect::Leave(output, at, Packet::with(Frame { line: self.end }, 0, node, 0, 0))
-            }
+            None => Effect::Control(NUMBER, at, self.end),
+            Some((output, node)) => Effect::Leave(output, at, {
+                let frame = Frame { application: NUMBER.get(), line: self.end };
+                Packet::with(frame, 0, node, 0, 0)
+            }),
         });
     }
 }

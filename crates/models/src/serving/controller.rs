@@ -15,11 +15,10 @@ use xoff_units::{Duration, Moment, index, number};
 use super::batch::{Order, Part, Piece, lightest, take};
 use super::control::{ARRIVAL, Begin, Control, Lines, OF_CONTROLLER};
 use super::life::Life;
-use super::plan::{FirstToken, Granularity, Handoff, Plan, Pool, Request, Role};
+use super::plan::{FirstToken, Granularity, Handoff, NUMBER, Plan, Pool, Request, Role};
 use super::router::Choice;
 use super::rows::{Report, RequestRow, Rows, StepRow, TokenRow, part};
 use crate::effects::{Effect, Effects};
-use crate::token;
 
 /// A DP rank.
 #[derive(Debug, Clone, Default)]
@@ -147,7 +146,7 @@ impl Controller {
             None => self.wait_for_prefill(number, effects),
         }
         if let Some(at) = self.next_arrival() {
-            effects.push(Effect::Call(token::SERVING, OF_CONTROLLER | self.own, at, 0));
+            effects.push(Effect::Call(NUMBER, OF_CONTROLLER | self.own, at, 0));
         }
     }
 

@@ -33,8 +33,8 @@ pub use self::costs::{Costs, Processor};
 pub use self::equilibrium::Demand;
 pub use self::handoff::Heads;
 pub use self::plan::{
-    Connects, FirstToken, Granularity, Handoff, Kind, Load, MAX_PLACES, MAX_RANKS, MAX_WORKLOADS, Nics, Plan,
-    Pool, Request, Role, Running, SERVING, Seat, Shares, Slo, job_of, place_in_operation, receiver,
+    Connects, FirstToken, Granularity, Handoff, Kind, Load, MAX_PLACES, MAX_RANKS, MAX_WORKLOADS, NUMBER,
+    Nics, Plan, Pool, Request, Role, Running, Seat, Shares, Slo, job_of, place_in_operation, receiver,
     sender_of, workload_of,
 };
 pub use self::router::Policy;
@@ -44,8 +44,10 @@ pub use self::times::{Kernel, Measured, Times};
 pub use self::worker::Worker;
 
 use xoff_engine::state::{State, StateVisitor};
+use xoff_units::Moment;
 
 use self::control::{ARRIVAL, OF_CONTROLLER, RUNNING};
+use crate::application::Application;
 use crate::effects::Effects;
 use crate::message::{MessageId, Post};
 
@@ -67,20 +69,26 @@ impl State for Serving {
     }
 }
 
-impl Serving {
-    /// Returns the numbers and the moments of the first timers.
-    pub fn starts(&self) -> Vec<(u8, xoff_units::Moment, u32)> {
+impl Application for Serving {
+    fn starts(&self) -> Vec<(Moment, u8, u32)> {
         let of = |(n, controller): (usize, &Controller)| {
             let owner = OF_CONTROLLER | n as u8;
-            let arrival = controller.next_arrival().map(|at| (owner, at, ARRIVAL));
-            let running = controller.starts_running().map(|at| (owner, at, RUNNING));
+            let arrival = controller.next_arrival().map(|at| (at, owner, ARRIVAL));
+            let running = controller.starts_running().map(|at| (at, owner, RUNNING));
             arrival.into_iter().chain(running)
         };
         self.controllers.iter().enumerate().flat_map(of).collect()
     }
 
-    /// A timer of a worker or controller.
-    pub fn on_timer(&mut self, owner: u8, what: u32, effects: &mut Effects) {
+    fn begin(&mut self, owner: u8, what: u32, effects: &mut Effects) {
+        self.on_timer(owner, what, effects);
+    }
+
+    fn compute(&mut self, owner: u8, what: u32, effects: &mut Effects) {
+        self.on_timer(owner, what, effects);
+    }
+
+    fn on_timer(&mut self, owner: u8, what: u32, effects: &mut Effects) {
         let place = usize::from(owner & !OF_CONTROLLER);
         if owner & OF_CONTROLLER == 0 {
             self.workers[place].on_timer(what, effects);
@@ -89,8 +97,7 @@ impl Serving {
         }
     }
 
-    /// A control message is here.
-    pub fn on_control(&mut self, line: u32, effects: &mut Effects) {
+    fn on_control(&mut self, line: u32, effects: &mut Effects) {
         let end = &self.lines[xoff_units::index(line)];
         let Some(message) = end.line.take() else { return };
         match end.to {
@@ -101,8 +108,7 @@ impl Serving {
         }
     }
 
-    /// A message for a rank here is whole.
-    pub fn deliver(&mut self, post: &Post, posted: xoff_units::Moment, effects: &mut Effects) {
+    fn deliver(&mut self, post: &Post, posted: Moment, effects: &mut Effects) {
         let MessageId { job, place, .. } = post.id;
         let to = plan::receiver(place);
         let of = |worker: &&mut Worker| worker.is(workload_of(job), to);
@@ -111,10 +117,14 @@ impl Serving {
         }
     }
 
-    /// True if a step computes here, a request will arrive, or a control message is under way.
-    pub fn goes_on(&self) -> bool {
+    fn goes_on(&self, _now: Moment) -> bool {
+        // A step computes, a request will arrive, or a control message is under way.
         self.workers.iter().any(Worker::goes_on)
             || self.controllers.iter().any(|controller| controller.next_arrival().is_some())
             || self.lines.iter().any(|end| !end.line.is_empty())
+    }
+
+    fn copy(&self) -> Box<dyn Application> {
+        Box::new(self.clone())
     }
 }

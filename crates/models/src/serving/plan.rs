@@ -11,16 +11,17 @@ use super::costs::Costs;
 use super::handoff::Heads;
 use super::router::Policy;
 use super::routing::Routing;
+use crate::application::Number;
 
-/// In the number of a job, marks messages of serving.
-pub const SERVING: u32 = 1 << 31;
+/// The number of the application.
+pub const NUMBER: Number = Number::new(1);
 
 /// Most serving workloads.
 pub const MAX_WORKLOADS: u32 = 1 << 8;
 
 /// Returns the number of a job for messages of a rank of a serving workload.
 pub const fn job_of(workload: u32, from: u32) -> u32 {
-    SERVING | (from << 8) | workload
+    NUMBER.in_job() | (from << 8) | workload
 }
 
 /// Returns the number of the serving workload from the number of a job.
@@ -30,7 +31,7 @@ pub const fn workload_of(job: u32) -> u32 {
 
 /// Returns the sending rank from the number of a job.
 pub const fn sender_of(job: u32) -> u32 {
-    (job & !SERVING) >> 8
+    (job & !NUMBER.in_job()) >> 8
 }
 
 /// Most ranks of a serving workload.

@@ -8,11 +8,10 @@ use xoff_units::{Duration, Moment, index, number};
 use super::batch::Part;
 use super::control::Control;
 use super::exchange::expert_bytes;
-use super::plan::{Connects, Kind, Plan, job_of, place_in_operation, sender_of};
+use super::plan::{Connects, Kind, NUMBER, Plan, job_of, place_in_operation, sender_of};
 use super::worker::{KV, Receiving, Worker};
 use crate::effects::{Effect, Effects};
 use crate::message::{After, MessageId, Post};
-use crate::token;
 
 impl Worker {
     /// Sends the ready messages of a ring.
@@ -105,7 +104,7 @@ impl Worker {
             return self.send_kv(part, layers, effects);
         }
         self.leaving.push_back((part, layers));
-        effects.push(Effect::Call(token::SERVING, self.own, effects.now + self.plan.kv_overhead, KV));
+        effects.push(Effect::Call(NUMBER, self.own, effects.now + self.plan.kv_overhead, KV));
     }
 
     pub(super) fn send_kv(&mut self, part: Part, layers: u32, effects: &mut Effects) {

@@ -15,14 +15,13 @@ use xoff_units::{Duration, Moment, index};
 use super::batch::{Order, Part};
 use super::control::{Begin, Control, Lines};
 use super::exchange::Exchange;
-use super::plan::{Connects, Granularity, Handoff, Kind, Plan, Pool, Seat, Shares};
+use super::plan::{Connects, Granularity, Handoff, Kind, NUMBER, Plan, Pool, Seat, Shares};
 use super::rails::Rails;
 use super::rows::{Label, Report};
 use super::step::{MicroBatch, Ready, Stage, Step};
 use crate::effects::{Effect, Effects};
 use crate::message::Post;
 use crate::streams::normal;
-use crate::token;
 
 /// Timers of a worker: a part was computed, shared experts were computed, the overhead of an exchange is
 /// over, the overhead of a KV cache is over, and the scheduler has prepared a step. Above these bits is the number of
@@ -147,12 +146,7 @@ impl Worker {
         match message {
             Control::Step(orders) if self.plan.scheduling > Duration::ZERO => {
                 self.scheduled = Some(orders);
-                effects.push(Effect::Call(
-                    token::SERVING,
-                    self.own,
-                    effects.now + self.plan.scheduling,
-                    SCHEDULED,
-                ));
+                effects.push(Effect::Call(NUMBER, self.own, effects.now + self.plan.scheduling, SCHEDULED));
             }
             Control::Step(orders) => self.begin(orders, effects),
             Control::Send(part) => self.hand_off(part, self.plan.layers, effects),
@@ -244,7 +238,7 @@ impl Worker {
         let Some(Ready { micro_batch, time, what }) = step.ready.pop_front() else { return };
         (step.computes, step.since) = (true, effects.now);
         let time = self.jittered(time);
-        effects.push(Effect::Compute(token::SERVING, self.own, effects.now + time, timer(what, micro_batch)));
+        effects.push(Effect::Compute(NUMBER, self.own, effects.now + time, timer(what, micro_batch)));
     }
 
     /// Returns a computing time with the random deviation.
@@ -321,7 +315,7 @@ impl Worker {
             self.pass_ring(number, effects);
         } else if overhead > Duration::ZERO {
             let at = effects.now + overhead;
-            effects.push(Effect::Call(token::SERVING, self.own, at, timer(OVERHEAD, number)));
+            effects.push(Effect::Call(NUMBER, self.own, at, timer(OVERHEAD, number)));
         } else {
             self.send_to_experts(number, effects);
         }

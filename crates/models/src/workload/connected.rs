@@ -7,9 +7,9 @@ use std::ops::Range;
 
 use xoff_units::{Moment, index, number};
 
+use crate::application::Number;
 use crate::flow::FlowSpec;
 use crate::job;
-use crate::serving::SERVING;
 use crate::streams::Keys;
 
 /// The connections of a job or of a serving workload.
@@ -34,7 +34,7 @@ pub(super) struct Connected {
 impl Connected {
     /// Returns the job; `None` for a serving workload.
     pub fn job(&self) -> Option<u32> {
-        (self.owner & SERVING == 0).then_some(self.owner)
+        (Number::of_job(self.owner) == job::NUMBER).then_some(self.owner)
     }
 
     /// Returns the key of a connection for hashes and draws.

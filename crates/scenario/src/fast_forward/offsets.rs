@@ -10,7 +10,9 @@ use xoff_engine::random::fold;
 use xoff_engine::state::{Counter, Offsets, PeriodKind};
 use xoff_models::endpoint::Endpoint;
 use xoff_models::ids::PortId;
-use xoff_models::job::{CollectiveProgress, Graph, LoopRegion, RankProgress, SeriesStride, Shape, What};
+use xoff_models::job::{
+    CollectiveProgress, Graph, LoopRegion, Programs, RankProgress, SeriesStride, Shape, What,
+};
 use xoff_models::mechanism::Hooks;
 use xoff_models::node::Node;
 use xoff_models::symmetry::Symmetry;
@@ -52,6 +54,11 @@ pub struct Progress {
     folded: Option<Arc<Symmetry>>,
     outputs: usize,
     flows: usize,
+}
+
+/// Returns the progress of the ranks of a host in collectives, with the graphs of the jobs.
+pub(super) fn collectives_at(endpoint: &Endpoint) -> impl Iterator<Item = (&Arc<Graph>, CollectiveProgress)> {
+    endpoint.applications.of::<Programs>().into_iter().flat_map(Programs::collectives)
 }
 
 impl std::ops::Deref for NetworkOffsets {
@@ -257,7 +264,7 @@ impl Progress {
     }
 
     fn follow_collectives(&mut self, endpoint: &Endpoint, counters: &mut FxHashMap<Counter, u64>) {
-        let mut collectives: Vec<_> = endpoint.programs.collectives().collect();
+        let mut collectives: Vec<_> = collectives_at(endpoint).collect();
         collectives.sort_by_key(|(_, progress)| (progress.job, progress.number, progress.run.start));
         for (graph, progress) in collectives {
             let key = (progress.job, progress.number, progress.run.start);
@@ -276,7 +283,9 @@ impl Progress {
     }
 
     fn follow_ranks(&mut self, endpoint: &Endpoint, counters: &mut FxHashMap<Counter, u64>) {
-        for (place, (graph, rank)) in (0..).zip(endpoint.programs.ranks(self.kind)) {
+        let programs = endpoint.applications.of::<Programs>();
+        let ranks = programs.into_iter().flat_map(|programs| programs.ranks(self.kind));
+        for (place, (graph, rank)) in (0..).zip(ranks) {
             let (key, region) = ((rank.job, rank.rank), &rank.region);
             self.epoch = [key.0, key.1, region.start, region.by]
                 .into_iter()

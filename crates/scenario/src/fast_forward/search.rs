@@ -313,9 +313,8 @@ impl Search {
     /// Returns the offsets of a level, and spends their cost.
     fn offsets(&mut self, of: usize, shared: &mut Shared, cp: &mut Checkpoint<'_, Node>) -> NetworkOffsets {
         let kind = self.levels[of].kind;
-        let follow = |id: &u32| {
-            cp.node_mut(*id).endpoint.as_mut().map_or(0, |endpoint| endpoint.programs.follow(kind))
-        };
+        let follow =
+            |id: &u32| cp.node_mut(*id).endpoint.as_mut().map_or(0, |endpoint| endpoint.follow(kind));
         let words = if of < LAYERS { 0 } else { self.scope.nodes.iter().map(follow).sum() };
         self.spend(shared, words);
         NetworkOffsets::of(cp, &self.scope.nodes, kind, shared.folded.as_ref())

@@ -220,6 +220,7 @@ impl Ends {
 #[cfg(test)]
 mod tests {
     use std::ops::ControlFlow;
+    use xoff_models::job::Programs;
 
     use xoff_engine::Plan;
     use xoff_models::network::build;
@@ -300,10 +301,9 @@ mod tests {
         run_workload("", graph, |ends, _, cp| {
             for id in 0..cp.nodes() {
                 let endpoint = cp.node_mut(id).endpoint.as_mut();
-                ends.end(
-                    endpoint.map_or(0, |endpoint| wide(endpoint.programs.take_ended().count())),
-                    Moment::ZERO,
-                );
+                let programs = endpoint.and_then(|endpoint| endpoint.applications.of_mut::<Programs>());
+                let ended = programs.map_or(0, |programs| wide(programs.take_ended().count()));
+                ends.end(ended, Moment::ZERO);
             }
             let progress = ends.progress(cp.now, None);
             seen.push((

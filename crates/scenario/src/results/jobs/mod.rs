@@ -6,7 +6,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use xoff_engine::Checkpoint;
-use xoff_models::job::{Ended, Graph, What, Work};
+use xoff_models::job::{Ended, Graph, Programs, What, Work};
 use xoff_models::node::Node;
 use xoff_models::symmetry::View;
 use xoff_models::workload::AllFlows;
@@ -47,7 +47,10 @@ impl Collect for Jobs {
         let image = |view: &View, rows: &[Ended]| rows.iter().map(|one| unfold.ended(view, one)).collect();
         let mut ended = unfold.take(
             cp,
-            |node| node.endpoint.as_mut().map_or_else(Vec::new, |e| e.programs.take_ended().collect()),
+            |node| {
+                let programs = node.endpoint.as_mut().and_then(|e| e.applications.of_mut::<Programs>());
+                programs.map_or_else(Vec::new, |programs| programs.take_ended().collect())
+            },
             Some(&image),
         );
         ended.sort_by_key(|e| e.end);
@@ -70,8 +73,9 @@ fn stuck(cp: &Checkpoint<'_, Node>, jobs: &[Arc<Graph>]) -> Option<String> {
     // First waiting operation of each rank.
     let mut waiting: BTreeMap<(u32, u32), u32> = BTreeMap::new();
     for id in 0..cp.nodes() {
-        let programs = cp.node(id).endpoint.iter().flat_map(|e| e.programs.waiting());
-        for (job, rank, place) in programs.filter(|(job, rank, _)| *rank < jobs[index(*job)].processors) {
+        let programs = cp.node(id).endpoint.as_ref().and_then(|e| e.applications.of::<Programs>());
+        let waiting_here = programs.into_iter().flat_map(Programs::waiting);
+        for (job, rank, place) in waiting_here.filter(|(job, rank, _)| *rank < jobs[index(*job)].processors) {
             waiting.entry((job, rank)).or_insert(place);
         }
     }

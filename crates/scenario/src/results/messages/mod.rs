@@ -5,12 +5,13 @@ mod of_serving;
 mod table;
 
 use xoff_engine::Checkpoint;
+use xoff_models::application::Number;
 use xoff_models::endpoint::Endpoint;
 use xoff_models::frames::Kind;
+use xoff_models::job;
 use xoff_models::message::{Delivered, Post};
 use xoff_models::node::Node;
 use xoff_models::packet::Packet;
-use xoff_models::serving::SERVING;
 use xoff_models::symmetry::View;
 use xoff_units::Duration;
 
@@ -59,7 +60,7 @@ impl Collect for Messages {
         );
         delivered.sort_by_key(|one| one.at);
         for one in &delivered {
-            if one.message.post.id.job & SERVING == 0 {
+            if Number::of_job(one.message.post.id.job) == job::NUMBER {
                 self.add_of_job(one, shared);
             } else {
                 self.add_of_serving(one, shared);
@@ -110,7 +111,7 @@ impl Messages {
 /// reads their rows.
 fn delivered_at(endpoint: &mut Endpoint, keeps: Keeps) -> (Vec<Delivered>, u64) {
     let mut delivered = std::mem::take(&mut endpoint.delivered);
-    let is_slice = |post: &Post| post.flow == Post::NVLINK && post.id.job & SERVING == 0;
+    let is_slice = |post: &Post| post.flow == Post::NVLINK && Number::of_job(post.id.job) == job::NUMBER;
     let mut slices = 0;
     delivered.retain(|one| {
         let is_slice = is_slice(&one.message.post);

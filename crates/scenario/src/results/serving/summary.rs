@@ -9,7 +9,7 @@ use std::collections::BTreeMap;
 use serde::Serialize;
 use xoff_engine::Checkpoint;
 use xoff_models::node::Node;
-use xoff_models::serving::{Controller, Label, Plan, RequestRow, StepRow, TokenRow};
+use xoff_models::serving::{Controller, Label, Plan, RequestRow, Serving, StepRow, TokenRow};
 use xoff_models::workload::AllFlows;
 use xoff_units::{Duration, Moment};
 
@@ -258,7 +258,8 @@ impl Workload {
 pub fn take(cp: &mut Checkpoint<'_, Node>) -> (Vec<RequestRow>, Vec<StepRow>, Vec<TokenRow>) {
     let (mut requests, mut steps, mut tokens) = (Vec::new(), Vec::new(), Vec::new());
     for id in 0..cp.nodes() {
-        let serving = cp.node_mut(id).endpoint.as_mut().and_then(|endpoint| endpoint.serving.as_mut());
+        let endpoint = cp.node_mut(id).endpoint.as_mut();
+        let serving = endpoint.and_then(|endpoint| endpoint.applications.of_mut::<Serving>());
         for controller in serving.into_iter().flat_map(|serving| &mut serving.controllers) {
             requests.append(&mut controller.rows.requests);
             steps.append(&mut controller.rows.steps);
@@ -273,14 +274,18 @@ pub fn take(cp: &mut Checkpoint<'_, Node>) -> (Vec<RequestRow>, Vec<StepRow>, Ve
 
 /// Returns the unfinished requests.
 pub fn censored(cp: &Checkpoint<'_, Node>) -> Vec<RequestRow> {
-    let serving = (0..cp.nodes()).filter_map(|id| cp.node(id).endpoint.as_ref()?.serving.as_ref());
-    serving.flat_map(|serving| &serving.controllers).flat_map(Controller::censored).collect()
+    controllers(cp).flat_map(Controller::censored).collect()
 }
 
 /// Returns the first imbalance of the books, if any: requests, tokens, bytes of KV caches and memory.
 pub fn imbalance(cp: &Checkpoint<'_, Node>) -> Option<String> {
-    let serving = (0..cp.nodes()).filter_map(|id| cp.node(id).endpoint.as_ref()?.serving.as_ref());
-    serving.flat_map(|serving| &serving.controllers).find_map(Controller::imbalance)
+    controllers(cp).find_map(Controller::imbalance)
+}
+
+fn controllers<'a>(cp: &'a Checkpoint<'_, Node>) -> impl Iterator<Item = &'a Controller> {
+    let serving =
+        (0..cp.nodes()).filter_map(|id| cp.node(id).endpoint.as_ref()?.applications.of::<Serving>());
+    serving.flat_map(|serving| &serving.controllers)
 }
 
 #[cfg(test)]

@@ -1,0 +1,194 @@
+//! The contract of applications: what runs at hosts, posts messages, and hears of them.
+//!
+//! Jobs and inference serving are applications. The part of an application at a host asks for timers, computations and
+//! messages by [`Effects`], and the host calls the part when they are due. Every application has a [`Number`], which its
+//! timers and the identities of its messages carry, so the network names no application.
+//!
+//! Example: a part pushes [`Effect::Post`](crate::effects::Effect::Post). When the message is whole at its receiver, the part
+//! at that host hears of it by [`Application::deliver`].
+
+use std::any::Any;
+use std::fmt::Debug;
+
+use xoff_engine::state::{PeriodKind, State, StateVisitor};
+use xoff_units::Moment;
+
+use crate::effects::Effects;
+use crate::framing::Framing;
+use crate::message::{MessageId, Post};
+
+/// The number of an application.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Number(u8);
+
+impl Number {
+    /// The first bit of the number in `job` of a [`MessageId`].
+    const SHIFT: u32 = 29;
+
+    /// Returns a number below 8.
+    pub const fn new(number: u8) -> Self {
+        assert!(number < 8, "the number has three bits");
+        Self(number)
+    }
+
+    /// Returns the number.
+    pub const fn get(self) -> u8 {
+        self.0
+    }
+
+    /// Returns the application of a job's number, as in a message's identity.
+    pub const fn of_job(job: u32) -> Self {
+        Self((job >> Self::SHIFT) as u8)
+    }
+
+    /// Returns the number as a part of a job's number.
+    pub const fn in_job(self) -> u32 {
+        (self.0 as u32) << Self::SHIFT
+    }
+
+    /// Returns the application of a kind of timer.
+    pub(crate) const fn of_timer(kind: u64) -> Self {
+        Self((kind >> 8) as u8)
+    }
+
+    /// Returns a kind of timer of this application.
+    pub(crate) const fn timer(self, kind: u64) -> u64 {
+        kind | (self.0 as u64) << 8
+    }
+}
+
+/// A period of work that recurs, such as the operations of a layer.
+#[derive(Debug, Clone, Copy)]
+pub struct Cycle {
+    /// The first operation.
+    pub start: u32,
+    /// Packets sent in a period.
+    pub packets: u64,
+    /// Packets of all begun operations.
+    pub begun: u64,
+    /// Number of periods left.
+    pub left: u64,
+}
+
+/// The part of an application at a host.
+///
+/// `owner` tells parts of the part apart, such as the ranks of several jobs at the host. [`State`] shows what decides later
+/// events, for fast-forward; an application without periods refuses there.
+pub trait Application: State + Debug + Send + Any {
+    /// Returns the calls of [`Application::begin`]: moment, owner, and what begins.
+    fn starts(&self) -> Vec<(Moment, u8, u32)>;
+
+    /// Something of [`Application::starts`] begins.
+    fn begin(&mut self, owner: u8, what: u32, effects: &mut Effects);
+
+    /// A computation ends ([`Effect::Compute`](crate::effects::Effect::Compute)).
+    fn compute(&mut self, owner: u8, what: u32, effects: &mut Effects);
+
+    /// A timer is due ([`Effect::Call`](crate::effects::Effect::Call)).
+    fn on_timer(&mut self, owner: u8, what: u32, effects: &mut Effects);
+
+    /// A control message came by a line from another part.
+    fn on_control(&mut self, _line: u32, _effects: &mut Effects) {}
+
+    /// A message is whole here that was posted at a moment.
+    fn deliver(&mut self, post: &Post, posted: Moment, effects: &mut Effects);
+
+    /// A message for a rank of a job came over NVLink. Returns true if it goes on by the NIC of the rank.
+    fn relays(&mut self, _rank: (u32, u32), _post: &Post, _effects: &mut Effects) -> bool {
+        false
+    }
+
+    /// The last packet of a message begins to leave.
+    fn leave(&mut self, _id: MessageId, _effects: &mut Effects) {}
+
+    /// True if the part wants to hear of acknowledged messages.
+    fn counts_slots(&self) -> bool {
+        false
+    }
+
+    /// A message of a connection is acknowledged.
+    fn free_slot(&mut self, _flow: u32, _effects: &mut Effects) {}
+
+    /// A flow is over, or an operation with this number has ended.
+    fn release(&mut self, _number: u32, _effects: &mut Effects) {}
+
+    /// True if something will begin or end here without an event from elsewhere.
+    fn goes_on(&self, now: Moment) -> bool;
+
+    /// True if no message waits between its data and NVLink or a NIC.
+    fn is_handed_over(&self) -> bool {
+        true
+    }
+
+    /// Finds what recurs. Returns the number of compared operations.
+    fn follow(&mut self, _kind: PeriodKind) -> u64 {
+        0
+    }
+
+    /// Returns the cycle of the present period.
+    fn cycle(&self, _kind: PeriodKind, _framing: &Framing) -> Option<Cycle> {
+        None
+    }
+
+    /// Returns the packets that the NICs here send in a loop of messages; zero without a loop.
+    fn packets_in_loop(&self, _framing: &Framing) -> u64 {
+        0
+    }
+
+    /// Returns a copy.
+    fn copy(&self) -> Box<dyn Application>;
+}
+
+/// The applications at a host, in the order of their numbers.
+#[derive(Debug, Default)]
+pub struct Applications(Vec<(Number, Box<dyn Application>)>);
+
+impl Clone for Applications {
+    fn clone(&self) -> Self {
+        Self(self.0.iter().map(|(number, one)| (*number, one.copy())).collect())
+    }
+}
+
+impl State for Applications {
+    fn walk(&mut self, walk: &mut StateVisitor<'_>) {
+        self.each_mut().for_each(|one| one.walk(walk));
+    }
+}
+
+impl Applications {
+    /// Adds the part of the application with a number, which is not there yet.
+    pub fn add(&mut self, number: Number, one: impl Application) {
+        let place = self.0.partition_point(|(other, _)| *other < number);
+        self.0.insert(place, (number, Box::new(one)));
+    }
+
+    /// Returns what begins: the application, moment, owner, and what.
+    pub fn starts(&self) -> impl Iterator<Item = (Number, (Moment, u8, u32))> {
+        self.0.iter().flat_map(|(number, one)| one.starts().into_iter().map(|start| (*number, start)))
+    }
+
+    /// Returns the part of the application with a number.
+    pub fn numbered(&mut self, number: Number) -> Option<&mut dyn Application> {
+        self.0.iter_mut().find(|(other, _)| *other == number).map(|(_, one)| &mut **one)
+    }
+
+    /// Returns all parts.
+    pub fn each(&self) -> impl Iterator<Item = &dyn Application> {
+        self.0.iter().map(|(_, one)| &**one)
+    }
+
+    /// Returns all parts.
+    pub fn each_mut(&mut self) -> impl Iterator<Item = &mut dyn Application> {
+        self.0.iter_mut().map(|(_, one)| &mut **one)
+    }
+
+    /// Returns the part of an application.
+    pub fn of<A: Application>(&self) -> Option<&A> {
+        self.each().find_map(|one| (one as &dyn Any).downcast_ref())
+    }
+
+    /// Returns the part of an application.
+    pub fn of_mut<A: Application>(&mut self) -> Option<&mut A> {
+        self.each_mut().find_map(|one| (one as &mut dyn Any).downcast_mut())
+    }
+}
