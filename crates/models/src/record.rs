@@ -17,6 +17,8 @@ pub struct Wanted {
     pub queues: Duration,
     /// Flows with recorded delays.
     pub delays: Traced,
+    /// Messages over NVLink.
+    pub slices: bool,
 }
 
 /// A dropped packet.

@@ -98,6 +98,8 @@ impl Runner {
                 packets: scenario.probe.packets,
                 queues: scenario.probe.interval().unwrap_or_default(),
                 delays: scenario.probe.delays.clone(),
+                slices: scenario.probe.slices
+                    || !plan.serving.is_empty() && scenario.probe.delays != Traced::None,
             },
             symmetric: None,
         };

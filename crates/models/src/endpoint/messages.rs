@@ -98,14 +98,14 @@ impl Endpoint {
         while let Some(mut message) = log.take(before) {
             count += 1;
             self.name_here(element, &mut message);
-            self.hand_up(message, effects);
+            self.delivered.push(Delivered { message, dst: self.node, at: effects.now });
+            self.hand_up(&message, effects);
         }
         count
     }
 
     /// Hands a whole message to its application.
-    pub(super) fn hand_up(&mut self, message: Message, effects: &mut Effects) {
-        self.delivered.push(Delivered { message, dst: self.node, at: effects.now });
+    pub(super) fn hand_up(&mut self, message: &Message, effects: &mut Effects) {
         if let Some(one) = self.applications.numbered(Number::of_job(message.post.id.job)) {
             one.deliver(&message.post, message.posted, effects);
         }

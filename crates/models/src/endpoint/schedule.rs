@@ -161,10 +161,9 @@ impl Endpoint {
         if packet.has(Packet::MESSAGE)
             && !packet.has(Packet::RETRANSMITTED)
             && let Some(id) = s.end_message(seq, now)
+            && let Some(one) = self.applications.numbered(Number::of_job(id.job))
         {
-            if let Some(one) = self.applications.numbered(Number::of_job(id.job)) {
-                one.leave(id, effects);
-            }
+            one.leave(id, effects);
         }
         config.transport.on_sent(&mut s.progress, &mut s.transport, seq, now);
         if packet.has(Packet::MESSAGE)

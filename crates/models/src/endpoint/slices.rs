@@ -1,9 +1,9 @@
 //! Slices over NVLink at a host: for a rank here, or on the way to the NIC of a rank here.
 
 use super::Endpoint;
-use crate::application::Number;
+use crate::application::{Application, Number};
 use crate::effects::Effects;
-use crate::message::Post;
+use crate::message::{Delivered, Post};
 
 impl Endpoint {
     /// Sends a slice over NVLink.
@@ -35,14 +35,18 @@ impl Endpoint {
         };
         self.name_here(element, &mut message);
         let one = self.applications.numbered(Number::of_job(of.0));
-        if !one.is_some_and(|one| one.relays(of, &message.post, effects)) {
-            self.hand_up(message, effects);
+        if one.is_some_and(|one| one.relays(of, &message.post, effects)) {
+            return;
         }
+        if self.nvlink.as_ref().is_some_and(|nvlink| nvlink.keeps_rows) {
+            self.delivered.push(Delivered { message, dst: self.node, at: effects.now });
+        }
+        self.hand_up(&message, effects);
     }
 
     /// True if no slice is on NVLink, and no message waits to be handed over.
     pub fn is_handed_over(&self) -> bool {
         self.nvlink.as_ref().is_none_or(|nvlink| nvlink.is_quiet())
-            && self.applications.each().all(|one| one.is_handed_over())
+            && self.applications.each().all(Application::is_handed_over)
     }
 }

@@ -47,6 +47,7 @@ pub struct Piece {
 
 impl Piece {
     /// Returns the message with each of `ranks` ranks `by` further; the first rank follows the last.
+    #[must_use]
     pub fn further(self, by: u32, ranks: u32) -> Self {
         let on = |rank: u32| further(rank, by, ranks);
         let way = match self.way {

@@ -10,6 +10,7 @@ use std::sync::Arc;
 pub use self::lines::Lines;
 use self::serving::Servings;
 pub use self::settings::Settings;
+use crate::application::Application;
 use crate::ids::{Classes, PortId};
 use crate::nvlink::links::NvLinks;
 use xoff_engine::random::Stream;
@@ -470,7 +471,7 @@ pub fn build(
             if let Some(serving) = servings.nodes.remove(&id) {
                 endpoint.applications.add(crate::serving::NUMBER, serving);
             }
-            endpoint.frees_slots = endpoint.applications.each().any(|one| one.counts_slots());
+            endpoint.frees_slots = endpoint.applications.each().any(Application::counts_slots);
             endpoint.nvlink = nvlinks.nodes.remove(&id).map(Box::new);
             Box::new(endpoint)
         });

@@ -293,7 +293,11 @@ impl Node {
         let delays = (wanted.delays != Traced::None).then(recorder);
         let injected = if self.forwards { Injected::new(faults) } else { None };
         let is_watched = wanted.packets || delays.is_some() || injected.is_some();
-        Self { next_sample, is_watched, acks, injected, wanted, delays, ..self }
+        let mut node = Self { next_sample, is_watched, acks, injected, wanted, delays, ..self };
+        if let Some(nvlink) = node.endpoint.as_mut().and_then(|endpoint| endpoint.nvlink.as_mut()) {
+            nvlink.keeps_rows = node.wanted.slices;
+        }
+        node
     }
 
     /// Returns the node with cut-through inputs.

@@ -91,11 +91,13 @@ pub struct NvLink {
     pipes: Vec<Pipe>,
     departures: Vec<Departures>,
     arrivals: Vec<Arrivals>,
+    /// True if somebody reads the rows of messages over NVLink. They are most of the messages of a job by NCCL.
+    pub keeps_rows: bool,
 }
 
 impl State for NvLink {
     fn walk(&mut self, walk: &mut StateVisitor<'_>) {
-        let Self { latency: _, pipes, departures, arrivals } = self;
+        let Self { latency: _, pipes, departures, arrivals, keeps_rows: _ } = self;
         for Pipe { serializer: _, is_busy, turns, free } in pipes {
             walk.value(u64::from(*is_busy) << 32 | wide(turns.len()));
             for queue in turns.iter() {
@@ -140,7 +142,13 @@ impl NvLink {
             pipes: (0..gpus).flat_map(of_gpu).collect(),
             departures: Vec::new(),
             arrivals: Vec::new(),
+            keeps_rows: false,
         }
+    }
+
+    /// Returns the number of slices sent so far.
+    pub fn slices(&self) -> u64 {
+        self.departures.iter().map(|departures| departures.sent).sum()
     }
 
     /// Adds a queue of slices from a GPU of this node; returns its number.

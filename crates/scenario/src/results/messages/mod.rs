@@ -6,7 +6,6 @@ mod table;
 
 use xoff_engine::Checkpoint;
 use xoff_models::application::Number;
-use xoff_models::endpoint::Endpoint;
 use xoff_models::frames::Kind;
 use xoff_models::job;
 use xoff_models::message::{Delivered, Post};
@@ -17,7 +16,7 @@ use xoff_units::Duration;
 
 use self::table::Message;
 pub use self::table::after;
-use super::contract::{Collect, Keeps, Shared};
+use super::contract::{Collect, Shared};
 use super::news::{self, MessageEnd, Over};
 use super::rows::row_set;
 use crate::runner::Runner;
@@ -27,13 +26,15 @@ row_set! { messages: Message }
 /// Collects messages.
 pub struct Messages {
     rows: Rows,
+    /// Messages over NVLink so far.
+    slices: u64,
 }
 
 impl Collect for Messages {
     type Rows = Rows;
 
     fn new(_: &Runner, _: &Shared) -> Self {
-        Self { rows: Rows::default() }
+        Self { rows: Rows::default(), slices: 0 }
     }
 
     fn rows(&mut self) -> &mut Rows {
@@ -44,20 +45,20 @@ impl Collect for Messages {
         if shared.plan.jobs.is_empty() && shared.plan.serving.is_empty() {
             return;
         }
-        let (unfold, keeps, ends) = (shared.unfold.clone(), shared.keeps, &mut shared.ends);
+        let (unfold, keeps) = (shared.unfold.clone(), shared.keeps);
         let image =
             |view: &View, rows: &[Delivered]| rows.iter().map(|one| unfold.delivered(view, one)).collect();
         let mut delivered = unfold.take(
             cp,
             |node| {
-                node.endpoint.as_mut().map_or_else(Vec::new, |endpoint| {
-                    let (delivered, slices) = delivered_at(endpoint, keeps);
-                    ends.add_slices(slices);
-                    delivered
-                })
+                let endpoint = node.endpoint.as_mut();
+                endpoint.map_or_else(Vec::new, |endpoint| std::mem::take(&mut endpoint.delivered))
             },
             if keeps.flows { Some(&image) } else { None },
         );
+        let nvlinks = unfold.simulated().filter_map(|id| cp.node(id).endpoint.as_ref()?.nvlink.as_ref());
+        let slices = nvlinks.map(|nvlink| nvlink.slices()).sum::<u64>();
+        shared.ends.add_slices(slices - std::mem::replace(&mut self.slices, slices));
         delivered.sort_by_key(|one| one.at);
         for one in &delivered {
             if Number::of_job(one.message.post.id.job) == job::NUMBER {
@@ -73,7 +74,9 @@ impl Messages {
     fn add_of_job(&mut self, one: &Delivered, shared: &mut Shared) {
         let (post, message) = (one.message.post, one.message);
         if post.flow == Post::NVLINK {
-            self.rows.messages.extend(of_jobs::slice(&shared.plan, one));
+            if shared.keeps.slices {
+                self.rows.messages.extend(of_jobs::slice(&shared.plan, one));
+            }
             return;
         }
         let (src, workload) = (shared.plan.sources.of(post.flow), shared.plan.name_of(post.flow));
@@ -105,20 +108,6 @@ impl Messages {
         };
         self.rows.messages.push(of_serving::row(&shared.plan, one, ideal));
     }
-}
-
-/// Takes the messages delivered at a node, with the number of messages of jobs over NVLink, which are taken only if somebody
-/// reads their rows.
-fn delivered_at(endpoint: &mut Endpoint, keeps: Keeps) -> (Vec<Delivered>, u64) {
-    let mut delivered = std::mem::take(&mut endpoint.delivered);
-    let is_slice = |post: &Post| post.flow == Post::NVLINK && Number::of_job(post.id.job) == job::NUMBER;
-    let mut slices = 0;
-    delivered.retain(|one| {
-        let is_slice = is_slice(&one.message.post);
-        slices += u64::from(is_slice);
-        keeps.slices || !is_slice
-    });
-    (delivered, slices)
 }
 
 /// Returns the ideal time of a message that left a node over the network.
