@@ -232,6 +232,10 @@ impl Results {
     pub fn take(&mut self, until: Moment, cp: &mut Checkpoint<'_, Node>, observer: &mut dyn Observer) {
         self.shared.until = until;
         self.is_astray |= (0..cp.nodes()).any(|id| cp.node(id).counts.lost > 0);
+        while observer.takes_rows() && self.all.messages.take_part(cp, &mut self.shared) {
+            self.all.hear(&mut self.shared);
+            self.all.hand_on(&self.shared, &mut |table| observer.rows(table));
+        }
         self.all.take(cp, &mut self.shared);
         self.all.hear(&mut self.shared);
         if observer.takes_rows() {

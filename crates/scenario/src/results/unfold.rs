@@ -73,11 +73,19 @@ impl Unfold {
         mut take: impl FnMut(&mut Node) -> Vec<R>,
         image: Option<&Image<'_, R>>,
     ) -> Vec<R> {
+        self.images(self.simulated().map(|id| (id, take(cp.node_mut(id)))), image)
+    }
+
+    /// Returns the records of simulated nodes, or with `image` their images at all nodes, in node order.
+    pub fn images<R: Copy>(
+        &self,
+        taken: impl Iterator<Item = (u32, Vec<R>)>,
+        image: Option<&Image<'_, R>>,
+    ) -> Vec<R> {
         let mut of_node: FxHashMap<u32, Vec<R>> = FxHashMap::default();
         let mut all = Vec::new();
         let is_unfolded = self.group.is_some() && image.is_some();
-        for id in self.simulated() {
-            let mut own = take(cp.node_mut(id));
+        for (id, mut own) in taken {
             if is_unfolded && !own.is_empty() {
                 of_node.insert(id, own);
             } else {

@@ -12,7 +12,7 @@ use xoff_models::message::{Delivered, Post};
 use xoff_models::node::Node;
 use xoff_models::packet::Packet;
 use xoff_models::symmetry::View;
-use xoff_units::Duration;
+use xoff_units::{Duration, Moment, index};
 
 use self::table::Message;
 pub use self::table::after;
@@ -23,18 +23,24 @@ use crate::runner::Runner;
 
 row_set! { messages: Message }
 
+/// Records of all nodes that a folded run holds at once. A loop of a ring of 1,024 GPUs delivers four million messages, which
+/// are written as one stretch if fast-forward looks for repetitions.
+const MOST_UNFOLDED: usize = 500_000;
+
 /// Collects messages.
 pub struct Messages {
     rows: Rows,
     /// Messages over NVLink so far.
     slices: u64,
+    /// Records taken from each simulated node and not yet added.
+    waiting: Vec<(u32, Vec<Delivered>)>,
 }
 
 impl Collect for Messages {
     type Rows = Rows;
 
     fn new(_: &Runner, _: &Shared) -> Self {
-        Self { rows: Rows::default(), slices: 0 }
+        Self { rows: Rows::default(), slices: 0, waiting: Vec::new() }
     }
 
     fn rows(&mut self) -> &mut Rows {
@@ -45,20 +51,59 @@ impl Collect for Messages {
         if shared.plan.jobs.is_empty() && shared.plan.serving.is_empty() {
             return;
         }
-        let (unfold, keeps) = (shared.unfold.clone(), shared.keeps);
-        let image =
-            |view: &View, rows: &[Delivered]| rows.iter().map(|one| unfold.delivered(view, one)).collect();
-        let mut delivered = unfold.take(
-            cp,
-            |node| {
-                let endpoint = node.endpoint.as_mut();
-                endpoint.map_or_else(Vec::new, |endpoint| std::mem::take(&mut endpoint.delivered))
-            },
-            if keeps.flows { Some(&image) } else { None },
-        );
+        self.gather(cp, shared);
+        let all = std::mem::take(&mut self.waiting);
+        self.add(all, shared);
+    }
+}
+
+impl Messages {
+    /// Takes the earliest records, if a folded run multiplies them beyond [`MOST_UNFOLDED`]. Returns false if the rest can be
+    /// taken at once.
+    pub fn take_part(&mut self, cp: &mut Checkpoint<'_, Node>, shared: &mut Shared) -> bool {
+        let most = MOST_UNFOLDED / index(shared.unfold.times());
+        if shared.unfold.times() == 1 || !shared.keeps.flows {
+            return false;
+        }
+        self.gather(cp, shared);
+        let mut times: Vec<Moment> = self.waiting.iter().flat_map(|(_, own)| own).map(|one| one.at).collect();
+        if times.len() <= most {
+            return false;
+        }
+        let cut = *times.select_nth_unstable(most).1;
+        let mut part = Vec::with_capacity(self.waiting.len());
+        for (id, own) in &mut self.waiting {
+            let (early, late) = std::mem::take(own).into_iter().partition(|one| one.at < cut);
+            *own = late;
+            part.push((*id, early));
+        }
+        let is_any = part.iter().any(|(_, early)| !early.is_empty());
+        self.add(part, shared);
+        is_any
+    }
+
+    /// Takes the records of the simulated nodes.
+    fn gather(&mut self, cp: &mut Checkpoint<'_, Node>, shared: &mut Shared) {
+        let unfold = shared.unfold.clone();
+        self.waiting.resize_with(unfold.simulated().count(), Default::default);
+        for (id, waiting) in unfold.simulated().zip(&mut self.waiting) {
+            waiting.0 = id;
+            if let Some(endpoint) = &mut cp.node_mut(id).endpoint {
+                waiting.1.append(&mut endpoint.delivered);
+            }
+        }
         let nvlinks = unfold.simulated().filter_map(|id| cp.node(id).endpoint.as_ref()?.nvlink.as_ref());
         let slices = nvlinks.map(|nvlink| nvlink.slices()).sum::<u64>();
         shared.ends.add_slices(slices - std::mem::replace(&mut self.slices, slices));
+    }
+
+    /// Adds records of simulated nodes.
+    fn add(&mut self, records: Vec<(u32, Vec<Delivered>)>, shared: &mut Shared) {
+        let unfold = shared.unfold.clone();
+        let image =
+            |view: &View, rows: &[Delivered]| rows.iter().map(|one| unfold.delivered(view, one)).collect();
+        let mut delivered =
+            unfold.images(records.into_iter(), if shared.keeps.flows { Some(&image) } else { None });
         delivered.sort_by_key(|one| one.at);
         for one in &delivered {
             if Number::of_job(one.message.post.id.job) == job::NUMBER {
@@ -68,9 +113,7 @@ impl Collect for Messages {
             }
         }
     }
-}
 
-impl Messages {
     fn add_of_job(&mut self, one: &Delivered, shared: &mut Shared) {
         let (post, message) = (one.message.post, one.message);
         if post.flow == Post::NVLINK {
