@@ -29,8 +29,9 @@ _LONGEST_SAMPLE = 5
 """A sample ends after this many times its length, even if less than `_LEAST_SHARE` of the run is done."""
 _LEAST_SHARE = 0.01
 _SAMPLES_AHEAD = 10
-"""Memory is extended by at most this many samples. Without this bound two jobs that need 1.1 and 0.4 GB were estimated at
-3.3 and 1.0 GB."""
+"""Memory is extended by at most this many samples.
+
+Without this bound two jobs that need 1.1 and 0.4 GB were estimated at 3.3 and 1.0 GB."""
 
 
 @dataclass(frozen=True, slots=True)
