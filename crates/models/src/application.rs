@@ -1,7 +1,7 @@
 //! The contract of applications: what runs at hosts, posts messages, and hears of them.
 //!
 //! Jobs and inference serving are applications. The part of an application at a host asks for timers, computations and
-//! messages by [`Effects`], and the host calls the part when they are due. Every application has a [`Number`], which its
+//! messages by [`Effects`], and the host calls the part when they are due. Every application has an [`ApplicationId`], which its
 //! timers and the identities of its messages carry, so the network names no application.
 //!
 //! Example: a part pushes [`Effect::Post`](crate::effects::Effect::Post). When the message is whole at its receiver, the part
@@ -15,47 +15,8 @@ use xoff_units::Moment;
 
 use crate::effects::Effects;
 use crate::framing::Framing;
+use crate::ids::ApplicationId;
 use crate::message::{MessageId, Post};
-
-/// The number of an application.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub struct Number(u8);
-
-impl Number {
-    /// The first bit of the number in `job` of a [`MessageId`].
-    const SHIFT: u32 = 29;
-
-    /// Returns a number below 8.
-    pub const fn new(number: u8) -> Self {
-        assert!(number < 8, "the number has three bits");
-        Self(number)
-    }
-
-    /// Returns the number.
-    pub const fn get(self) -> u8 {
-        self.0
-    }
-
-    /// Returns the application of a job's number, as in a message's identity.
-    pub const fn of_job(job: u32) -> Self {
-        Self((job >> Self::SHIFT) as u8)
-    }
-
-    /// Returns the number as a part of a job's number.
-    pub const fn in_job(self) -> u32 {
-        (self.0 as u32) << Self::SHIFT
-    }
-
-    /// Returns the application of a kind of timer.
-    pub(crate) const fn of_timer(kind: u64) -> Self {
-        Self((kind >> 8) as u8)
-    }
-
-    /// Returns a kind of timer of this application.
-    pub(crate) const fn timer(self, kind: u64) -> u64 {
-        kind | (self.0 as u64) << 8
-    }
-}
 
 /// A period of work that recurs, such as the operations of a layer.
 #[derive(Debug, Clone, Copy)]
@@ -141,45 +102,50 @@ pub trait Application: State + Debug + Send + Any {
 
 /// The applications at a host, in the order of their numbers.
 #[derive(Debug, Default)]
-pub struct Applications(Vec<(Number, Box<dyn Application>)>);
+pub struct Applications {
+    parts: Vec<(ApplicationId, Box<dyn Application>)>,
+}
 
 impl Clone for Applications {
     fn clone(&self) -> Self {
-        Self(self.0.iter().map(|(number, one)| (*number, one.copy())).collect())
+        Self { parts: self.parts.iter().map(|(number, one)| (*number, one.copy())).collect() }
     }
 }
 
 impl State for Applications {
     fn walk(&mut self, walk: &mut StateVisitor<'_>) {
-        self.each_mut().for_each(|one| one.walk(walk));
+        let Self { parts } = self;
+        for (_, part) in parts {
+            part.walk(walk);
+        }
     }
 }
 
 impl Applications {
     /// Adds the part of the application with a number, which is not there yet.
-    pub fn add(&mut self, number: Number, one: impl Application) {
-        let place = self.0.partition_point(|(other, _)| *other < number);
-        self.0.insert(place, (number, Box::new(one)));
+    pub fn add(&mut self, number: ApplicationId, one: impl Application) {
+        let place = self.parts.partition_point(|(other, _)| *other < number);
+        self.parts.insert(place, (number, Box::new(one)));
     }
 
     /// Returns what begins: the application, moment, owner, and what.
-    pub fn starts(&self) -> impl Iterator<Item = (Number, (Moment, u8, u32))> {
-        self.0.iter().flat_map(|(number, one)| one.starts().into_iter().map(|start| (*number, start)))
+    pub fn starts(&self) -> impl Iterator<Item = (ApplicationId, (Moment, u8, u32))> {
+        self.parts.iter().flat_map(|(number, one)| one.starts().into_iter().map(|start| (*number, start)))
     }
 
     /// Returns the part of the application with a number.
-    pub fn numbered(&mut self, number: Number) -> Option<&mut dyn Application> {
-        self.0.iter_mut().find(|(other, _)| *other == number).map(|(_, one)| &mut **one)
+    pub fn numbered(&mut self, number: ApplicationId) -> Option<&mut dyn Application> {
+        self.parts.iter_mut().find(|(other, _)| *other == number).map(|(_, one)| &mut **one)
     }
 
     /// Returns all parts.
     pub fn each(&self) -> impl Iterator<Item = &dyn Application> {
-        self.0.iter().map(|(_, one)| &**one)
+        self.parts.iter().map(|(_, one)| &**one)
     }
 
     /// Returns all parts.
     pub fn each_mut(&mut self) -> impl Iterator<Item = &mut dyn Application> {
-        self.0.iter_mut().map(|(_, one)| &mut **one)
+        self.parts.iter_mut().map(|(_, one)| &mut **one)
     }
 
     /// Returns the part of an application.

@@ -4,10 +4,9 @@ use xoff_engine::random::Stream;
 use xoff_engine::state;
 use xoff_units::Moment;
 
-use crate::application::Number;
 use crate::core::Queues;
 use crate::flow::FlowSpec;
-use crate::ids::{PortId, QueueId};
+use crate::ids::{ApplicationId, PortId, QueueId};
 use crate::message::Post;
 use crate::packet::Packet;
 use crate::streams::{Draws, Keys, label};
@@ -97,11 +96,11 @@ pub enum Effect {
     /// Put a frame on an output to another node, with the moment at which the first bit arrives.
     Leave(u16, Moment, Packet),
     /// Set a timer of an application at this host: the application, owner, time and subject.
-    Call(Number, u8, Moment, u32),
+    Call(ApplicationId, u8, Moment, u32),
     /// The same for the end of a computation, with the end at full speed.
-    Compute(Number, u8, Moment, u32),
+    Compute(ApplicationId, u8, Moment, u32),
     /// Tell an application at this host of a control message: the application, time and line.
-    Control(Number, Moment, u32),
+    Control(ApplicationId, Moment, u32),
 }
 
 /// Collector of effects, owned by the node and reused for each event.

@@ -165,6 +165,51 @@ impl ClassSet {
     }
 }
 
+/// The number of an application.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub struct ApplicationId(u8);
+
+impl ApplicationId {
+    /// The first bit of the number in `job` of a [`crate::message::MessageId`].
+    const SHIFT: u32 = 29;
+
+    /// Returns a number below 8.
+    pub const fn new(number: u8) -> Self {
+        assert!(number < 8, "the number has three bits");
+        Self(number)
+    }
+
+    /// Returns the number.
+    pub const fn get(self) -> u8 {
+        self.0
+    }
+
+    /// Returns the application of a job's number, as in a message's identity.
+    pub const fn of_job(job: u32) -> Self {
+        Self((job >> Self::SHIFT) as u8)
+    }
+
+    /// Returns the number as a part of a job's number.
+    pub const fn in_job(self) -> u32 {
+        (self.0 as u32) << Self::SHIFT
+    }
+
+    /// Returns the application of a kind of timer.
+    pub(crate) const fn of_timer(kind: u64) -> Self {
+        Self((kind >> 8) as u8)
+    }
+
+    /// Returns the token of a timer of this application.
+    pub(crate) const fn token(self, kind: u64, owner: u8, what: u32) -> u64 {
+        crate::token::pack(self.timer(kind), owner, what)
+    }
+
+    /// Returns a kind of timer of this application.
+    pub(crate) const fn timer(self, kind: u64) -> u64 {
+        kind | (self.0 as u64) << 8
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

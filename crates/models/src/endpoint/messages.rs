@@ -14,9 +14,9 @@ use xoff_units::Moment;
 use super::message_queue::Messages;
 use super::sender::Sender;
 use super::{Config, Endpoint};
-use crate::application::Number;
 use crate::effects::{Effect, Effects};
 use crate::flow::{Few, FlowSpec, Incoming};
+use crate::ids::ApplicationId;
 use crate::message::{Delivered, Message, MessageId, Post};
 use crate::symmetry::STAY;
 
@@ -106,7 +106,7 @@ impl Endpoint {
 
     /// Hands a whole message to its application.
     pub(super) fn hand_up(&mut self, message: &Message, effects: &mut Effects) {
-        if let Some(one) = self.applications.numbered(Number::of_job(message.post.id.job)) {
+        if let Some(one) = self.applications.numbered(ApplicationId::of_job(message.post.id.job)) {
             one.deliver(&message.post, message.posted, effects);
         }
     }

@@ -2,14 +2,13 @@
 
 use std::collections::VecDeque;
 
-use crate::ids::{PortId, QueueId};
+use crate::ids::{ApplicationId, PortId, QueueId};
 use xoff_units::{Duration, Moment, Rate, index, number};
 
 use super::config::Config;
 use super::sender::{Sender, Told};
 use super::turn::{Requeue, Turn};
 use super::{Endpoint, NO_SLOT};
-use crate::application::Number;
 use crate::congestion_control::contract::{NewFlow, Sent as OnWire};
 use crate::delays::Wait;
 use crate::effects::{Effect, Effects};
@@ -161,7 +160,7 @@ impl Endpoint {
         if packet.has(Packet::MESSAGE)
             && !packet.has(Packet::RETRANSMITTED)
             && let Some(id) = s.end_message(seq, now)
-            && let Some(one) = self.applications.numbered(Number::of_job(id.job))
+            && let Some(one) = self.applications.numbered(ApplicationId::of_job(id.job))
         {
             one.leave(id, effects);
         }

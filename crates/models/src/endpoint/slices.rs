@@ -1,8 +1,9 @@
 //! Slices over NVLink at a host: for a rank here, or on the way to the NIC of a rank here.
 
 use super::Endpoint;
-use crate::application::{Application, Number};
+use crate::application::Application;
 use crate::effects::Effects;
+use crate::ids::ApplicationId;
 use crate::message::{Delivered, Post};
 
 impl Endpoint {
@@ -34,7 +35,7 @@ impl Endpoint {
             return;
         };
         self.name_here(element, &mut message);
-        let one = self.applications.numbered(Number::of_job(of.0));
+        let one = self.applications.numbered(ApplicationId::of_job(of.0));
         if one.is_some_and(|one| one.relays(of, &message.post, effects)) {
             return;
         }

@@ -6,13 +6,10 @@ use xoff_units::Moment;
 use super::handover::Delay;
 use super::piece::Way;
 use super::program::{Program, Programs};
-use crate::application::{Application, Cycle, Number};
+use crate::application::{Application, Cycle};
 use crate::effects::Effects;
 use crate::framing::Framing;
 use crate::message::{MessageId, Post};
-
-/// The number of the application.
-pub const NUMBER: Number = Number::new(0);
 
 impl Application for Programs {
     fn starts(&self) -> Vec<(Moment, u8, u32)> {

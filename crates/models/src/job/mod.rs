@@ -26,7 +26,6 @@ pub mod repetition;
 pub mod shape;
 pub mod symmetry;
 
-pub use self::application::NUMBER;
 pub use self::builder::Builder;
 pub use self::connections::Connection;
 pub use self::graph::{Graph, Lines, OnServers, Outside};
@@ -34,7 +33,7 @@ pub use self::handover::QueueKey;
 pub use self::messages::Messages;
 pub use self::operation::{Operation, Shared, What, Work};
 pub use self::piece::{Costs, Piece, Way};
-pub use self::program::{By, Ended, Program, Programs};
+pub use self::program::{By, Ended, NUMBER, Program, Programs};
 pub use self::progress::{CollectiveProgress, RankProgress};
 pub use self::rank::Rank;
 pub use self::repetition::{LoopRegion, SeriesStride};

@@ -6,7 +6,6 @@ use std::sync::Arc;
 use rustc_hash::FxHashMap;
 use xoff_units::{Duration, Moment, index};
 
-use super::application::NUMBER;
 use super::graph::Graph;
 use super::handover::{Delay, Handover, Handovers, QueueKey, Work as BlockWork};
 use super::operation::{Operation, What, Work};
@@ -15,7 +14,11 @@ use super::rank::Rank;
 use super::repetition::LoopRegion;
 use super::shape::Shape;
 use crate::effects::{Effect, Effects};
+use crate::ids::ApplicationId;
 use crate::message::{After, MessageId, Post};
+
+/// The number of the application.
+pub const NUMBER: ApplicationId = ApplicationId::new(0);
 
 /// A finished operation.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -3,8 +3,8 @@
 //! Control lines have outputs and in-links of the engine behind ports and NVLink.
 
 use super::{Cx, Node};
-use crate::application::Number;
 use crate::frames::Control;
+use crate::ids::ApplicationId;
 use crate::packet::Packet;
 use crate::token;
 
@@ -12,13 +12,13 @@ impl Node {
     /// Handles a control message from another node. True if the frame is a control message.
     pub(super) fn on_control_frame(&mut self, frame: &Packet, cx: &mut Cx<'_>) -> bool {
         let Some(Control { application, line }) = frame.payload::<Control>() else { return false };
-        self.on_application(Number::new(application).timer(token::CONTROL), 0, line, cx);
+        self.on_application(ApplicationId::new(application).timer(token::CONTROL), 0, line, cx);
         true
     }
 
     /// Handles a timer of an application, or a control message.
     pub(super) fn on_application(&mut self, kind: u64, owner: u8, payload: u32, cx: &mut Cx<'_>) {
-        let number = Number::of_timer(kind);
+        let number = ApplicationId::of_timer(kind);
         if let Some(one) = self.endpoint.as_mut().and_then(|endpoint| endpoint.applications.numbered(number))
         {
             let effects = &mut self.effects;

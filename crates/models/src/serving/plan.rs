@@ -11,10 +11,10 @@ use super::costs::Costs;
 use super::handoff::Heads;
 use super::router::Policy;
 use super::routing::Routing;
-use crate::application::Number;
+use crate::ids::ApplicationId;
 
 /// The number of the application.
-pub const NUMBER: Number = Number::new(1);
+pub const NUMBER: ApplicationId = ApplicationId::new(1);
 
 /// Most serving workloads.
 pub const MAX_WORKLOADS: u32 = 1 << 8;

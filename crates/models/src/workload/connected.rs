@@ -7,8 +7,8 @@ use std::ops::Range;
 
 use xoff_units::{Moment, index, number};
 
-use crate::application::Number;
 use crate::flow::FlowSpec;
+use crate::ids::ApplicationId;
 use crate::job;
 use crate::streams::Keys;
 
@@ -34,7 +34,7 @@ pub(super) struct Connected {
 impl Connected {
     /// Returns the job; `None` for a serving workload.
     pub fn job(&self) -> Option<u32> {
-        (Number::of_job(self.owner) == job::NUMBER).then_some(self.owner)
+        (ApplicationId::of_job(self.owner) == job::NUMBER).then_some(self.owner)
     }
 
     /// Returns the key of a connection for hashes and draws.

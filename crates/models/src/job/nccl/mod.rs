@@ -288,21 +288,7 @@ pub fn plan(
     };
     check_count(&tuning, (known, operation.name()), (choice, parts), &chunks, (bytes, options))?;
     let (parts, listed) = parts.unwrap_or((1, 0));
-    let mut draft = Draft { team, pxn: options.pxn, list: Messages::of_first_of(parts) };
-    match choice.algorithm {
-        Algorithm::Ring => ring::add(&mut draft, &tuning, (known, bytes), choice, &chunks, listed as usize),
-        Algorithm::Tree => tree::add(&mut draft, &tuning, choice, &chunks, bytes),
-        Algorithm::NvlsTree => {
-            let heads = tuning.graphs().nvls.channels;
-            let load = nvls::load(known, team.ranks(), heads, options.nvls_over_nvlink);
-            tree::add_nvls(&mut draft, (heads, load), choice, &chunks, bytes);
-        }
-        Algorithm::Nvls => {
-            let load = nvls::load(known, team.ranks(), team.gpus(), options.nvls_over_nvlink);
-            nvls::add(&mut draft, (known, load), choice, &chunks, bytes);
-        }
-        Algorithm::Pat => pat::add(&mut draft, known, choice, &chunks, bytes),
-    }
+    let draft = draft(team, &tuning, (known, bytes), (choice, &chunks), (parts, listed), options);
     let (ranks, slices) = (index(team.ranks()), (chunks.chunk / chunks.slice) as usize);
     let slots = u64::from(options.slots) * u64::from(chunks.slices) / u64::from(SLOTS);
     let block = tuning.block(choice.algorithm, choice.protocol);
@@ -331,6 +317,33 @@ pub fn plan(
             _ => Some(1),
         },
     })
+}
+
+/// Returns the messages of an operation, those of the first of `parts` equal parts; `listed` is their number.
+fn draft<'a>(
+    team: &'a Team,
+    tuning: &Tuning,
+    (known, bytes): (Operation, u64),
+    (choice, chunks): (Choice, &Chunks),
+    (parts, listed): (u32, u64),
+    options: &Options,
+) -> Draft<'a> {
+    let mut draft = Draft { team, pxn: options.pxn, list: Messages::of_first_of(parts) };
+    match choice.algorithm {
+        Algorithm::Ring => ring::add(&mut draft, tuning, (known, bytes), choice, chunks, listed as usize),
+        Algorithm::Tree => tree::add(&mut draft, tuning, choice, chunks, bytes),
+        Algorithm::NvlsTree => {
+            let heads = tuning.graphs().nvls.channels;
+            let load = nvls::load(known, team.ranks(), heads, options.nvls_over_nvlink);
+            tree::add_nvls(&mut draft, (heads, load), choice, chunks, bytes);
+        }
+        Algorithm::Nvls => {
+            let load = nvls::load(known, team.ranks(), team.gpus(), options.nvls_over_nvlink);
+            nvls::add(&mut draft, (known, load), choice, chunks, bytes);
+        }
+        Algorithm::Pat => pat::add(&mut draft, known, choice, chunks, bytes),
+    }
+    draft
 }
 
 /// Refuses an operation with too many messages before memory is allocated. Of equal parts of the ranks only one needs memory;

@@ -5,8 +5,8 @@ mod of_serving;
 mod table;
 
 use xoff_engine::Checkpoint;
-use xoff_models::application::Number;
 use xoff_models::frames::Kind;
+use xoff_models::ids::ApplicationId;
 use xoff_models::job;
 use xoff_models::message::{Delivered, Post};
 use xoff_models::node::Node;
@@ -106,7 +106,7 @@ impl Messages {
             unfold.images(records.into_iter(), if shared.keeps.flows { Some(&image) } else { None });
         delivered.sort_by_key(|one| one.at);
         for one in &delivered {
-            if Number::of_job(one.message.post.id.job) == job::NUMBER {
+            if ApplicationId::of_job(one.message.post.id.job) == job::NUMBER {
                 self.add_of_job(one, shared);
             } else {
                 self.add_of_serving(one, shared);
