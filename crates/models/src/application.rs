@@ -33,8 +33,9 @@ pub struct Cycle {
 
 /// The part of an application at a host.
 ///
-/// `owner` tells parts of the part apart, such as the ranks of several jobs at the host. [`State`] shows what decides later
-/// events, for fast-forward; an application without periods refuses there.
+/// A part may have several owners of timers, such as the ranks of several jobs at the host, and `owner` is the owner's number.
+/// Fast-forward reads by [`State`] what decides later events. If the work of an application never recurs, its walk refuses, so
+/// that fast-forward does not look for periods.
 pub trait Application: State + Debug + Send + Any {
     /// Returns the calls of [`Application::begin`]: moment, owner, and what begins.
     fn starts(&self) -> Vec<(Moment, u8, u32)>;
@@ -54,7 +55,7 @@ pub trait Application: State + Debug + Send + Any {
     /// A message is whole here that was posted at a moment.
     fn deliver(&mut self, post: &Post, posted: Moment, effects: &mut Effects);
 
-    /// A message for a rank of a job came over NVLink. Returns true if it goes on by the NIC of the rank.
+    /// A message for a rank, given with its job, came over NVLink. Returns true if it goes on by the NIC of the rank.
     fn relays(&mut self, _rank: (u32, u32), _post: &Post, _effects: &mut Effects) -> bool {
         false
     }

@@ -170,7 +170,7 @@ impl ClassSet {
 pub struct ApplicationId(u8);
 
 impl ApplicationId {
-    /// The first bit of the number in `job` of a [`crate::message::MessageId`].
+    /// The first bit of the number in the number of a job, which the identity of a message has.
     const SHIFT: u32 = 29;
 
     /// Returns a number below 8.
@@ -192,21 +192,6 @@ impl ApplicationId {
     /// Returns the number as a part of a job's number.
     pub const fn in_job(self) -> u32 {
         (self.0 as u32) << Self::SHIFT
-    }
-
-    /// Returns the application of a kind of timer.
-    pub(crate) const fn of_timer(kind: u64) -> Self {
-        Self((kind >> 8) as u8)
-    }
-
-    /// Returns the token of a timer of this application.
-    pub(crate) const fn token(self, kind: u64, owner: u8, what: u32) -> u64 {
-        crate::token::pack(self.timer(kind), owner, what)
-    }
-
-    /// Returns a kind of timer of this application.
-    pub(crate) const fn timer(self, kind: u64) -> u64 {
-        kind | (self.0 as u64) << 8
     }
 }
 

@@ -1,5 +1,7 @@
 //! Timer tokens of a node: a kind, and a flow, a source or an owner.
 
+use crate::ids::ApplicationId;
+
 /// A source's next flow starts.
 pub const START: u64 = 0;
 /// A paced flow may go on.
@@ -49,6 +51,16 @@ pub const RATE: u64 = 21;
 /// Returns the kind without the number of an application.
 pub const fn without_number(kind: u64) -> u64 {
     kind & 0xff
+}
+
+/// Returns the application of a kind.
+pub const fn application(kind: u64) -> ApplicationId {
+    ApplicationId::new((kind >> 8) as u8)
+}
+
+/// Packs a kind of timer of an application, an owner and a payload.
+pub const fn call(of: ApplicationId, kind: u64, owner: u8, payload: u32) -> u64 {
+    pack(kind | (of.get() as u64) << 8, owner, payload)
 }
 
 /// Packs a kind, an owner and a payload.

@@ -12,13 +12,17 @@ impl Node {
     /// Handles a control message from another node. True if the frame is a control message.
     pub(super) fn on_control_frame(&mut self, frame: &Packet, cx: &mut Cx<'_>) -> bool {
         let Some(Control { application, line }) = frame.payload::<Control>() else { return false };
-        self.on_application(ApplicationId::new(application).timer(token::CONTROL), 0, line, cx);
+        let one = self.endpoint.as_mut().map(|endpoint| &mut endpoint.applications);
+        if let Some(one) = one.and_then(|all| all.numbered(ApplicationId::new(application))) {
+            one.on_control(line, &mut self.effects);
+        }
+        self.apply(cx);
         true
     }
 
-    /// Handles a timer of an application, or a control message.
+    /// Handles a timer of an application, or a control message from the same node.
     pub(super) fn on_application(&mut self, kind: u64, owner: u8, payload: u32, cx: &mut Cx<'_>) {
-        let number = ApplicationId::of_timer(kind);
+        let number = token::application(kind);
         if let Some(one) = self.endpoint.as_mut().and_then(|endpoint| endpoint.applications.numbered(number))
         {
             let effects = &mut self.effects;

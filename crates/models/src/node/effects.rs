@@ -97,11 +97,11 @@ impl Node {
             Effect::Alarm(kind, at, payload) => cx.set_timer(at, token::pack(kind, 0, payload)),
             Effect::Start(spec) => self.start_flow(&spec, cx),
             Effect::Post(post) => self.post(&post, cx),
-            Effect::Call(of, owner, at, what) => cx.set_timer(at, of.token(token::CALL, owner, what)),
+            Effect::Call(of, owner, at, what) => cx.set_timer(at, token::call(of, token::CALL, owner, what)),
             Effect::Compute(of, owner, until, what) => {
-                cx.set_timer(self.computed(until), of.token(token::COMPUTED, owner, what));
+                cx.set_timer(self.computed(until), token::call(of, token::COMPUTED, owner, what));
             }
-            Effect::Control(of, at, line) => cx.set_timer(at, of.token(token::CONTROL, 0, line)),
+            Effect::Control(of, at, line) => cx.set_timer(at, token::call(of, token::CONTROL, 0, line)),
             Effect::SendSlice(queue, post) => {
                 if let Some(endpoint) = &mut self.endpoint {
                     endpoint.send_slice(queue, &post, &mut self.effects);

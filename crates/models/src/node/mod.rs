@@ -415,7 +415,7 @@ impl EngineNode for Node {
         }
         if let Some(endpoint) = &self.endpoint {
             for (number, (at, owner, what)) in endpoint.applications.starts() {
-                cx.set_timer(at, number.token(token::BEGIN, owner, what));
+                cx.set_timer(at, token::call(number, token::BEGIN, owner, what));
             }
         }
     }

@@ -1,6 +1,6 @@
 //! A collective operation among hosts as a workload: the ranks begin together and run the operation once.
 //!
-//! `job/collective.rs` has the messages. Messages use persistent connections, or each message is a flow. Such
+//! `job/collective/mod.rs` has the messages. Messages use persistent connections, or each message is a flow. Such
 //! a flow starts when the sender has received all messages that it needs and the previous message of the
 //! channel to the same rank has left. Source: `docs/models/collective.md`.
 

@@ -66,10 +66,10 @@ impl Messages {
             return false;
         }
         self.gather(cp, shared);
-        let mut times: Vec<Moment> = self.waiting.iter().flat_map(|(_, own)| own).map(|one| one.at).collect();
-        if times.len() <= most {
+        if self.waiting.iter().map(|(_, own)| own.len()).sum::<usize>() <= most {
             return false;
         }
+        let mut times: Vec<Moment> = self.waiting.iter().flat_map(|(_, own)| own).map(|one| one.at).collect();
         let cut = *times.select_nth_unstable(most).1;
         let mut part = Vec::with_capacity(self.waiting.len());
         for (id, own) in &mut self.waiting {
