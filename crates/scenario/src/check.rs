@@ -1,13 +1,14 @@
 //! `xoff check`: numbers about a scenario, and warnings.
 
+use std::sync::Arc;
+
 use std::collections::{BTreeMap, VecDeque};
 
 use serde::Serialize;
 use serde_json::{Value, json};
 use xoff_document::{Audits, Input, InputError, Judgement, Scenario};
-use xoff_models::serving::Load;
+use xoff_models::serving::{Load, Plan, Servings};
 use xoff_models::topology::{PortSpec, Topology};
-use xoff_models::workload::Served;
 use xoff_models::workload::{Flow, Host, Workload};
 use xoff_units::{Bytes, Duration, Moment, index, wide};
 
@@ -21,15 +22,15 @@ use crate::warnings::{IngressPorts, Warning, ingress_ports, warnings};
 
 /// Returns the load of each pool of serving, with the batch and the step at the equilibrium.
 fn serving(runner: &Runner) -> Vec<Value> {
-    let of = |served: &Served| {
-        let name = runner.plan.names[index(served.plan.workload)].clone();
+    let of = |served: &Arc<Plan>| {
+        let name = runner.plan.names[index(served.workload)].clone();
         let row = move |load: &Load| {
             json!({ "workload": name, "pool": load.pool, "load": format!("{:.2}", load.load),
                     "batch": format!("{:.1}", load.batch), "step": format!("{:.1}us", load.step.real() / 1e6) })
         };
-        served.plan.loads.iter().map(row).collect::<Vec<_>>()
+        served.loads.iter().map(row).collect::<Vec<_>>()
     };
-    runner.plan.serving.iter().flat_map(of).collect()
+    Servings::of(&runner.plan.applications).flat_map(of).collect()
 }
 
 /// Checks a scenario and returns a description.

@@ -11,6 +11,7 @@ use std::collections::{BTreeMap, BTreeSet, HashMap};
 use serde::Serialize;
 use xoff_models::flow::{FlowSpec, Offer, Start};
 use xoff_models::routing::Paths;
+use xoff_models::serving::Servings;
 use xoff_models::workload::AllFlows;
 use xoff_units::{Moment, index, number, wide};
 
@@ -96,7 +97,7 @@ pub fn load(traffic: &Traffic<'_>, until: Option<Moment>) -> Option<Load> {
 /// run, and for networks too large to analyse.
 pub fn packet_hops(traffic: &Traffic<'_>, until: Option<Moment>) -> Option<u64> {
     let (plan, framing) = (traffic.plan, &traffic.settings.framing);
-    if until.is_some() || !plan.serving.is_empty() {
+    if until.is_some() || Servings::of(&plan.applications).next().is_some() {
         return None;
     }
     let whole = Offer { from: Moment::ZERO, to: Moment(1), bytes: 0.0 };

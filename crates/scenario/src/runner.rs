@@ -15,6 +15,7 @@ use xoff_models::overrides::Locals;
 use xoff_models::param_error::Change;
 use xoff_models::record::Wanted;
 use xoff_models::routing::FirstHop;
+use xoff_models::serving::Servings;
 use xoff_models::stack::Stacks;
 use xoff_models::topology::{PortSpec, Topology};
 use xoff_models::workload::{self, AllFlows};
@@ -99,7 +100,8 @@ impl Runner {
                 queues: scenario.probe.interval().unwrap_or_default(),
                 delays: scenario.probe.delays.clone(),
                 slices: scenario.probe.slices
-                    || !plan.serving.is_empty() && scenario.probe.delays != Traced::None,
+                    || Servings::of(&plan.applications).next().is_some()
+                        && scenario.probe.delays != Traced::None,
             },
             symmetric: None,
         };
@@ -172,8 +174,7 @@ fn computing(scenario: &Scenario, topology: &Topology, plan: &AllFlows) -> Resul
         let pattern = fault.host.as_deref().unwrap_or_default();
         let computes = |host: &u32| {
             names::matches(pattern, &topology.nodes[index(*host)].name)
-                && (plan.programs.get(index(*host)).is_some_and(|p| !p.is_empty())
-                    || plan.serving.iter().any(|served| served.plan.nodes.contains(host)))
+                && plan.applications.each().any(|one| one.is_at(*host))
         };
         if !topology.hosts().iter().any(computes) {
             let why = format!(

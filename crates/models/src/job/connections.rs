@@ -14,26 +14,8 @@ use super::operation::What;
 use super::piece::{Way, further};
 use super::rank::Rank;
 use super::shape::Shape;
+use crate::application::Connection;
 use crate::framing::Framing;
-
-/// A connection between two ranks, with its total traffic.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Connection {
-    /// The sending rank.
-    pub from: u32,
-    /// Receiving rank.
-    pub to: u32,
-    /// Number among several connections between the ranks.
-    pub line: u64,
-    /// Messages.
-    pub messages: u32,
-    /// Payload of the messages.
-    pub bytes: u64,
-    /// Packets of the messages.
-    pub packets: u64,
-    /// Priority class of the packets; `None` for the class of the workload.
-    pub class: Option<u8>,
-}
 
 /// The sum of messages with equal ends.
 #[derive(Debug, Clone, Copy, Default)]

@@ -1,16 +1,15 @@
 //! From a topology, a plan of flows and settings to a runnable engine.
 
 mod lines;
-mod serving;
 mod settings;
 
+use std::collections::HashMap;
 use std::ops::ControlFlow;
 use std::sync::Arc;
 
 pub use self::lines::Lines;
-use self::serving::Servings;
 pub use self::settings::Settings;
-use crate::application::Application;
+use crate::application::{Application, Applications, ControlLines};
 use crate::ids::{Classes, PortId};
 use crate::nvlink::links::NvLinks;
 use xoff_engine::random::Stream;
@@ -24,7 +23,6 @@ use crate::count::Group;
 use crate::cut_through::{self, CutThrough};
 use crate::effects::Effects;
 use crate::endpoint::{self, Config, Endpoint, Jitter, Mixed, Schemes};
-use crate::job::{self, Programs};
 use crate::mechanism::{Ends, Ingress, Levels, PortShape, Site};
 use crate::mechanisms::{self, Mechanisms, Part};
 use crate::node::failing::Failing;
@@ -443,7 +441,13 @@ pub fn build(
     let folded = settings.symmetric.as_ref().filter(|of| of.is_folded).map(|of| &of.group);
     let mut connections = plan.take_connections(folded.map(|group| &**group));
     let mut nvlinks = NvLinks::new(&plan.nvlink, &builder.ports, folded.map(|group| &**group));
-    let mut servings = Servings::new(&plan, &builder.ports, &nvlinks.next);
+    let mut control = ControlLines::new(&builder.ports, std::mem::take(&mut nvlinks.next));
+    let mut applications: HashMap<u32, Applications> = HashMap::new();
+    for one in plan.applications.each_mut() {
+        for (node, part) in one.take_parts(&mut control) {
+            applications.entry(node).or_default().add(one.id(), part);
+        }
+    }
     let round_trip = lines.longest_round_trip();
     let mut configs = Configs { known: Vec::new(), lines };
     let mut nodes = Vec::with_capacity(topology.nodes.len());
@@ -464,13 +468,7 @@ pub fn build(
             endpoint.arrivals = std::mem::take(&mut plan.arrivals[n]);
             (endpoint.connections, endpoint.incoming) = std::mem::take(&mut connections[n]);
             endpoint.folded = folded.cloned();
-            let programs = std::mem::take(&mut plan.programs[n]);
-            if !programs.is_empty() {
-                endpoint.applications.add(job::NUMBER, Programs::new(programs));
-            }
-            if let Some(serving) = servings.nodes.remove(&id) {
-                endpoint.applications.add(crate::serving::NUMBER, serving);
-            }
+            endpoint.applications = applications.remove(&id).unwrap_or_default();
             endpoint.frees_slots = endpoint.applications.each().any(Application::counts_slots);
             endpoint.nvlink = nvlinks.nodes.remove(&id).map(Box::new);
             Box::new(endpoint)
@@ -485,6 +483,6 @@ pub fn build(
         })
         .collect();
     let links: Vec<LinkSpec> =
-        builder.links().into_iter().chain(nvlinks.links).chain(servings.links).collect();
+        builder.links().into_iter().chain(nvlinks.links).chain(control.links).collect();
     Engine::new(nodes, &groups, &links, engine)
 }

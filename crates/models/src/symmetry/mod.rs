@@ -15,18 +15,16 @@
 //! Source: `docs/folding.md`.
 
 mod elements;
-mod messages;
 pub mod ties;
 
-use std::sync::Arc;
+use std::any::Any;
 
 use xoff_units::{index, number};
 
 pub use self::elements::Rotation;
 use self::elements::{Elements, Still};
-pub use self::messages::RanksByHost;
-use crate::ids::PortId;
-use crate::job::{By, Ended, Graph};
+use crate::application::Images;
+use crate::ids::{ApplicationId, PortId};
 use crate::message::{After, MessageId, Post};
 use crate::topology::{PortSpec, Topology};
 
@@ -56,7 +54,8 @@ pub struct Symmetry {
     /// For each fixed node and orbit of its ports, the images of the first port, by element.
     port_orbits: Vec<Vec<Box<[PortId]>>>,
     flows: FlowImages,
-    jobs: Vec<RanksByHost>,
+    /// The images of messages, by application.
+    messages: Vec<(ApplicationId, Box<dyn Images>)>,
 }
 
 /// Images of flows.
@@ -87,7 +86,7 @@ impl Symmetry {
         turns: &[Turn<'_>],
         (topology, ports): (&Topology, &[Vec<PortSpec>]),
         (first, pinned): (&[u32], Vec<u16>),
-        jobs: &[Arc<Graph>],
+        messages: Vec<(ApplicationId, Box<dyn Images>)>,
     ) -> Result<Self, String> {
         let elements = Elements::new(rotations);
         let unknown = Place { orbit: u32::MAX, element: STAY };
@@ -119,13 +118,12 @@ impl Symmetry {
             ports: vec![Vec::new(); ports.len()],
             port_orbits: vec![Vec::new(); ports.len()],
             flows: FlowImages::default(),
-            jobs: Vec::new(),
+            messages,
         };
         for (node, list) in (0..).zip(ports) {
             symmetry.join(topology, ports, node, list)?;
         }
         symmetry.flows = FlowImages { pinned, ..FlowImages::new(&symmetry, turns, first) };
-        symmetry.jobs = jobs.iter().map(RanksByHost::new).collect();
         Ok(symmetry)
     }
 
@@ -263,20 +261,26 @@ impl Symmetry {
         self.flows.pinned.get(index(flow)).copied().unwrap_or_default()
     }
 
+    /// Returns the images of the messages of an application.
+    fn of_message(&self, id: MessageId) -> Option<&dyn Images> {
+        let application = ApplicationId::of_job(id.job);
+        self.messages.iter().find(|(one, _)| *one == application).map(|(_, images)| &**images)
+    }
+
+    /// Returns the images of an application's messages, by the type of the images.
+    pub fn messages_of<I: Images>(&self) -> Option<&I> {
+        self.messages.iter().find_map(|(_, images)| (&**images as &dyn Any).downcast_ref())
+    }
+
     /// Returns the image of a message under an element.
     pub fn image_of_message(&self, element: u32, id: MessageId) -> MessageId {
-        self.jobs[index(id.job)].message(&|node| self.image(element, node), id)
+        self.of_message(id).map_or(id, |images| images.message(&|node| self.image(element, node), id))
     }
 
     /// Returns the message that stands for a message: the image whose sender is a representative.
     pub fn first_message(&self, id: MessageId) -> MessageId {
-        let sender = self.jobs[index(id.job)].sender(id);
-        self.image_of_message(self.inverse(self.element(sender)), id)
-    }
-
-    /// Returns the rank of a job at a host.
-    pub fn rank_at(&self, job: u32, node: u32) -> Option<u32> {
-        self.jobs[index(job)].rank_at(node)
+        let sender = self.of_message(id).map(|images| images.sender(id));
+        sender.map_or(id, |sender| self.image_of_message(self.inverse(self.element(sender)), id))
     }
 
     /// Returns the image of the condition that was met last before a message or an operation with this message.
@@ -297,21 +301,6 @@ impl Symmetry {
             bytes: post.bytes,
             after: self.image_of_condition(element, post.id, post.after),
         }
-    }
-
-    /// Returns the image of a finished operation under an element.
-    pub fn image_of_operation(&self, element: u32, ended: &Ended) -> Ended {
-        let job = &self.jobs[index(ended.job)];
-        let own = &job.graph.ranks[index(ended.rank)];
-        let rank = job.rank_at(self.image(element, own.node)).unwrap_or(ended.rank);
-        let id = |place| {
-            let number = own.operation(ended.place).work.number().unwrap_or_default();
-            MessageId { job: ended.job, number, place }
-        };
-        let by =
-            ended.by.map(|by| By { message: self.image_of_message(element, id(by.message)).place, ..by });
-        let after = self.image_of_condition(element, id(0), ended.after);
-        Ended { rank, after, by, ..*ended }
     }
 
     /// Returns all nodes in order, each with the node that stands for it in a folded run, and the element from that node

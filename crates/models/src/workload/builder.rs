@@ -5,8 +5,8 @@
 //! the same name, its kind, and the host where each host draws for itself. A workload therefore does not
 //! disturb another. Limits: `docs/models/size.md`.
 
+use std::any::Any;
 use std::collections::HashMap;
-use std::sync::Arc;
 
 use xoff_engine::random::Stream;
 use xoff_units::{Bytes, Duration, Moment, Rate, index, number, wide};
@@ -17,13 +17,10 @@ use serde::{Deserialize, Serialize};
 use super::collective_summary::Together;
 use super::connected::Connected;
 use super::host::Host;
-use super::nccl::Params as NcclParams;
 use super::row::Flow;
+use crate::application::{Connection, Planned, Plans};
 use crate::flow::{Drawn, SourceQueue};
 use crate::framing::Framing;
-use crate::job;
-use crate::job::{Builder, Graph, Lines};
-use crate::serving::{Connects, Kind, MAX_WORKLOADS, Plan, job_of};
 use crate::streams::{self, Keys, at_host, label};
 use crate::topology::{PortSpec, Reach, Topology};
 
@@ -33,9 +30,6 @@ const MAX_WAITS: u64 = 1 << 26;
 pub const MAX_FLOWS: u64 = 100_000_000;
 /// Most listed flows of a scenario. Flows drawn one by one take less memory.
 pub const MAX_LISTED: u64 = 1 << 24;
-
-/// In the place of the size of a connection whose messages are unknown before the run.
-const OPEN_BYTES: u64 = 1 << 40;
 
 /// A key and its problem.
 pub type Problem = (String, String);
@@ -61,8 +55,8 @@ pub struct Common<'a> {
     pub class: u8,
     /// The relation of messages and flows.
     pub connections: Connections,
-    /// Settings of NCCL.
-    pub nccl: &'a NcclParams,
+    /// Keys of the table beside the kind's own, for kinds that know the type.
+    pub others: &'a dyn Any,
     /// Connections between two ranks for each channel.
     pub connections_per_channel: u16,
     /// True for flows that stand in a table.
@@ -137,9 +131,8 @@ pub struct Making<'a> {
     pub(super) named: HashMap<usize, String>,
     pub(super) drawn: Vec<DrawnAt>,
     pub(super) collectives: Vec<Together>,
-    pub(super) jobs: Vec<Arc<Graph>>,
+    pub(super) applications: Plans,
     pub(super) connected: Vec<Connected>,
-    pub(super) serving: Vec<Arc<Plan>>,
     pub(super) lasts: Moment,
     hosts: Vec<u32>,
     /// Forwarding delay of switches.
@@ -172,7 +165,7 @@ impl<'a> Making<'a> {
             topology.nodes.iter().enumerate().map(|(n, node)| (node.name.as_str(), number(n))).collect();
         let (ports, hosts) = (topology.ports(), topology.hosts());
         let (listed, drawn) = (Vec::new(), Vec::new());
-        let (collectives, jobs, lasts) = (Vec::new(), Vec::new(), Moment::ZERO);
+        let (collectives, lasts) = (Vec::new(), Moment::ZERO);
         Self {
             workload: first,
             topology,
@@ -183,9 +176,8 @@ impl<'a> Making<'a> {
             named: HashMap::new(),
             drawn,
             collectives,
-            jobs,
+            applications: Plans::default(),
             connected: Vec::new(),
-            serving: Vec::new(),
             lasts,
             hosts,
             switch_delay,
@@ -351,95 +343,57 @@ impl<'a> Making<'a> {
         Ok(())
     }
 
-    /// Returns a builder for a job whose ranks are at these hosts.
-    pub fn job(&self, hosts: Vec<u32>) -> Builder {
-        let lines = match self.workload.connections {
-            Connections::Persistent => Lines::Shared(self.workload.connections_per_channel),
-            Connections::PerMessage => Lines::Own,
-        };
-        let reducers = self.reach(&hosts);
-        Builder::new(self.index(), self.workload.start, hosts, lines, reducers)
-    }
-
     /// Returns the reducers in switches and their distances to these hosts.
     pub fn reach(&self, hosts: &[u32]) -> Vec<Reach> {
         self.topology.reach(&self.ports, hosts)
     }
 
-    /// Adds the connections of a job. Messages are made during the run.
-    pub fn add_job(&mut self, graph: Graph) -> Result<(), Problem> {
-        let at = self.at();
-        self.check_room(graph.least_connections(), &at)?;
-        let connections = graph.connections(self.framing);
-        self.check_room(wide(connections.len()), &at)?;
-        let nodes: Vec<u32> = graph.ranks.iter().map(|rank| rank.node).collect();
-        if let Some(one) = connections.iter().find(|one| one.packets >= u64::from(u32::MAX)) {
-            let [from, to] =
-                [one.from, one.to].map(|rank| &self.topology.nodes[index(nodes[index(rank)])].name);
-            return Err((
-                at,
-                format!(
-                    "{from} would send {to} {} packets on a connection; less than 2^32 are possible",
-                    one.packets
-                ),
-            ));
-        }
-        self.connect(number(self.jobs.len()), graph.start, nodes, connections);
-        self.jobs.push(Arc::new(graph));
-        Ok(())
+    /// Returns the plan of an application, to which workloads add; an empty plan is made at the first call.
+    pub fn plan<P: Planned + Default>(&mut self) -> &mut P {
+        self.applications.entry()
     }
 
-    /// Adds the connections of a job or of a serving workload.
-    fn connect(&mut self, owner: u32, start: Moment, nodes: Vec<u32>, list: Vec<job::Connection>) {
+    /// Returns the plans of all applications so far.
+    pub const fn plans(&self) -> &Plans {
+        &self.applications
+    }
+
+    /// Adds connections of an application between its ranks, which are at these nodes; connections of one rank stand next to
+    /// each other. `of` is the application's own number for the list ([`crate::application::NumberedBlock::of`]). `is_open`:
+    /// messages and bytes are unknown before the run.
+    pub fn connect<P: Planned + Default>(
+        &mut self,
+        of: u32,
+        nodes: Vec<u32>,
+        list: Vec<Connection>,
+        is_open: bool,
+    ) -> Result<(), Problem> {
+        self.check_room(wide(list.len()), &if is_open { self.key() } else { self.at() })?;
+        if let Some(one) = list.iter().find(|one| one.packets >= u64::from(u32::MAX)) {
+            let [from, to] =
+                [one.from, one.to].map(|rank| &self.topology.nodes[index(nodes[index(rank)])].name);
+            let why = format!(
+                "{from} would send {to} {} packets on a connection; less than 2^32 are possible",
+                one.packets
+            );
+            return Err((self.at(), why));
+        }
+        let owner = (self.plan::<P>().id(), of);
         let keys = (self.entity, wide(self.count - self.before));
         let (workload, position, class) = (self.index as u16, self.listed.len(), self.workload.class);
         self.count += list.len();
-        self.connected.push(Connected { owner, workload, position, keys, start, class, nodes, list });
-    }
-
-    /// Returns the number of serving workloads so far.
-    pub const fn servings(&self) -> u32 {
-        number(self.serving.len())
-    }
-
-    /// Adds the connections of a serving workload, with the class of each kind of messages.
-    pub fn add_serving(&mut self, plan: Plan, class: impl Fn(Kind) -> Option<u8>) -> Result<(), Problem> {
-        let key = self.key();
-        if plan.number >= MAX_WORKLOADS {
-            return Err((key, format!("more than {MAX_WORKLOADS} serving workloads")));
-        }
-        // Messages and bytes are unknown before the run.
-        let open = |one: Connects| job::Connection {
-            from: one.from,
-            to: one.to,
-            line: 0,
-            messages: u32::MAX,
-            bytes: OPEN_BYTES,
-            packets: 0,
-            class: class(one.kind),
-        };
-        let connections: Vec<job::Connection> = plan.connections().into_iter().map(open).collect();
-        self.check_room(wide(connections.len()), &key)?;
-        self.connect(job_of(plan.number, 0), self.workload.start, plan.nodes.clone(), connections);
-        self.serving.push(Arc::new(plan));
-        Ok(())
-    }
-
-    /// Refuses two training jobs at the same host, since a processor runs one operation at a time.
-    pub(super) fn check_alone(&self, trains: &[bool]) -> Result<(), Problem> {
-        let Some(own) = self.jobs.last().filter(|job| job.workload == self.index()) else { return Ok(()) };
-        let others =
-            self.jobs.iter().filter(|job| job.workload != own.workload && trains[index(job.workload)]);
-        for other in others {
-            if let Some(host) = other.first_shared_host(own) {
-                let name = &self.topology.nodes[index(host)].name;
-                let why = format!(
-                    "{name} is also a host of workload[{}]; give each job its own hosts",
-                    other.workload
-                );
-                return Err((format!("{}.hosts", self.key()), why));
-            }
-        }
+        let start = self.workload.start;
+        self.connected.push(Connected {
+            owner,
+            is_open,
+            workload,
+            position,
+            keys,
+            start,
+            class,
+            nodes,
+            list,
+        });
         Ok(())
     }
 

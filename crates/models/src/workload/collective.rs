@@ -10,6 +10,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use xoff_units::{Bytes, Duration, index, number, wide};
 
+use super::library::MakesJobs;
 use super::{Connections, Host, Library, Made, Making, Over, Placement, Problem, Together, Traffic};
 use crate::job::collective::{Algorithm, Collective, Operation};
 use crate::job::{self, Builder, Shared, What, Work};

@@ -1,4 +1,4 @@
-//! Connections of jobs and of serving workloads before connections have numbers.
+//! Connections of applications before connections have flow numbers.
 //!
 //! A workload gives its connections as one list, since an all-to-all of 2,048 ranks has four million. The connections of a
 //! rank are a *block* of the list, and the numbers of a block are consecutive.
@@ -7,16 +7,18 @@ use std::ops::Range;
 
 use xoff_units::{Moment, index, number};
 
+use crate::application::{Connection, NumberedBlock};
 use crate::flow::FlowSpec;
 use crate::ids::ApplicationId;
-use crate::job;
 use crate::streams::Keys;
 
-/// The connections of a job or of a serving workload.
+/// The connections of an application's workload.
 #[derive(Debug)]
 pub(super) struct Connected {
-    /// The job, or the serving workload as [`crate::serving::job_of`] names it.
-    pub owner: u32,
+    /// The application, and its own number for these connections.
+    pub owner: (ApplicationId, u32),
+    /// True if messages and bytes are unknown before the run.
+    pub is_open: bool,
     /// The workload's place in the document.
     pub workload: u16,
     /// The number of flows that were listed before.
@@ -28,15 +30,10 @@ pub(super) struct Connected {
     pub class: u8,
     /// The node of each rank.
     pub nodes: Vec<u32>,
-    pub list: Vec<job::Connection>,
+    pub list: Vec<Connection>,
 }
 
 impl Connected {
-    /// Returns the job; `None` for a serving workload.
-    pub fn job(&self) -> Option<u32> {
-        (ApplicationId::of_job(self.owner) == job::NUMBER).then_some(self.owner)
-    }
-
     /// Returns the key of a connection for hashes and draws.
     pub fn key(&self, place: u32) -> u32 {
         Keys::key(self.keys.0, self.keys.1 + u64::from(place))
@@ -77,6 +74,13 @@ impl Block {
         }
         found.sort_by_key(|block| block.src);
         found
+    }
+
+    /// Returns the block for the application.
+    pub fn numbered<'a>(&self, lists: &'a [Connected]) -> NumberedBlock<'a> {
+        let Connected { owner: (_, of), list, .. } = &lists[self.of];
+        let list = &list[index(self.places.start)..index(self.places.end)];
+        NumberedBlock { of: *of, place: self.places.start, list, first: self.first }
     }
 
     /// Returns the places in the list, each with the number of the flow.

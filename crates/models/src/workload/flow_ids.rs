@@ -11,39 +11,21 @@ use rustc_hash::FxHashMap;
 use xoff_units::{Moment, index, number as number_of, wide};
 
 use super::builder::{Common, DrawnAt, Listed, MAX_FLOWS, Making, Problem};
+use super::circles::circle;
 use super::collective_summary::Together;
 use super::connected::{Block, Connected};
-use super::dependencies::{Dependencies, circle};
-use super::nvlink_queues;
 use super::row::{Flow, place};
+use crate::application::{Plans, Waits};
 use crate::flow::{Connection, FlowSpec, Incoming, Planned, SourceQueue, Start};
-use crate::job::{Graph, Program};
+use crate::message::Post;
 use crate::nvlink::queues::Queues;
 use crate::routing::{MAX_SWITCHES, Paths, Sources};
-use crate::serving::{Connects, Plan, workload_of};
 use crate::streams::Keys;
 use crate::symmetry::{STAY, Symmetry};
 use crate::topology::{PortSpec, Topology};
 
 /// A simulation ends before this.
 pub const MAX_START: Moment = Moment::ms(281_000);
-
-/// A serving workload, with the ways of its messages.
-#[derive(Debug, Clone)]
-pub struct Served {
-    /// The constant data.
-    pub plan: Arc<Plan>,
-    /// The flow of each connection over the network.
-    pub flows: Vec<u32>,
-    /// The queues over NVLink, with the numbers at the sending nodes.
-    pub queues: Vec<(Connects, u32)>,
-}
-
-impl Served {
-    const fn new(plan: Arc<Plan>) -> Self {
-        Self { plan, flows: Vec::new(), queues: Vec::new() }
-    }
-}
 
 /// The logs of connections that end at a node.
 pub type Logs = FxHashMap<u32, Incoming>;
@@ -75,18 +57,14 @@ pub struct AllFlows {
     pub bytes: u64,
     /// Workloads whose flows are measured together, in order.
     pub collectives: Vec<Together>,
-    /// Jobs, in the order of workloads.
-    pub jobs: Vec<Arc<Graph>>,
+    /// What applications have planned.
+    pub applications: Plans,
     /// Workloads whose flows are connections, with the number of messages.
     pub messages: BTreeMap<u32, u64>,
     /// For each node, its connections by number.
     pub connections: Vec<Vec<Planned>>,
     /// NVLink of all servers.
     pub nvlink: Queues,
-    /// For each node, the programs of ranks.
-    pub programs: Vec<Vec<Program>>,
-    /// Serving workloads.
-    pub serving: Vec<Served>,
     /// Workloads with open connections, and the number of connections.
     pub open: BTreeMap<u32, u64>,
     /// The end of the workloads with a stated duration.
@@ -107,9 +85,8 @@ impl AllFlows {
             flows: self.flows,
             bytes: self.bytes,
             collectives: self.collectives.clone(),
-            jobs: self.jobs.clone(),
+            applications: self.applications.without_parts(),
             messages: self.messages.clone(),
-            serving: self.serving.clone(),
             open: self.open.clone(),
             nvlink: Queues::new(self.nvlink.servers),
             ..Self::default()
@@ -123,15 +100,15 @@ impl AllFlows {
         self.paths = Arc::new(Paths::clone(&self.paths).with(keys));
     }
 
-    /// Keeps the flows and programs of representatives.
+    /// Keeps the flows and parts of representatives.
     pub fn fold(&mut self, group: &Symmetry) {
+        self.applications.each_mut().for_each(|one| one.fold(group));
         for node in 0..self.starts.len() {
             if group.is_representative(number_of(node)) {
                 continue;
             }
             self.starts[node] = Vec::new();
             self.waiting[node] = Vec::new();
-            self.programs[node] = Vec::new();
             self.connections[node] = Vec::new();
         }
     }
@@ -270,9 +247,8 @@ pub(super) fn number<'a>(
         named,
         mut drawn,
         collectives,
-        jobs,
+        applications,
         connected,
-        serving,
         lasts,
         ..
     } = making;
@@ -289,12 +265,10 @@ pub(super) fn number<'a>(
         workloads: workloads.len() as u32,
         lasts,
         collectives,
-        jobs,
-        open: serving.iter().map(|plan| (plan.workload, 0)).collect(),
-        serving: serving.into_iter().map(Served::new).collect(),
+        applications,
+        open: connected.iter().filter(|one| one.is_open).map(|one| (one.workload.into(), 0)).collect(),
         connections: (0..n).map(|_| Vec::new()).collect(),
         nvlink: Queues::new(topology.servers),
-        programs: (0..n).map(|_| Vec::new()).collect(),
         starts: (0..n).map(|_| Vec::new()).collect(),
         waiting: vec![Vec::new(); n],
         arrivals: vec![FxHashMap::default(); n],
@@ -305,7 +279,6 @@ pub(super) fn number<'a>(
         ..AllFlows::default()
     };
     let (paths, path_of, ids) = (Paths::new(), HashMap::new(), HashMap::new());
-    let dependencies = Dependencies::default();
     let mut numbering = Numbering {
         workloads,
         warm,
@@ -318,7 +291,7 @@ pub(super) fn number<'a>(
         paths,
         path_of,
         ids,
-        dependencies,
+        awaited: 0,
         flows,
     };
     numbering.check()?;
@@ -351,7 +324,8 @@ struct Numbering<'a> {
     path_of: HashMap<(Vec<PortId>, Vec<PortId>), u16>,
     /// Number and place in `listed` of flows with an id.
     ids: HashMap<&'a str, (u32, usize)>,
-    dependencies: Dependencies,
+    /// Work of applications for which something waits.
+    awaited: u32,
     flows: AllFlows,
 }
 
@@ -456,7 +430,6 @@ impl<'a> Numbering<'a> {
     /// Gives the connections of a rank to their source.
     fn assign_block(&mut self, block: &Block, keys: &mut Vec<u32>) {
         let of = &self.connected[block.of];
-        let is_serving = of.job().is_none();
         let (mut messages, planned) = (0, &mut self.flows.connections[index(block.src)]);
         planned.reserve_exact(block.places.len());
         for (place, flow) in block.flows() {
@@ -464,11 +437,11 @@ impl<'a> Numbering<'a> {
             keys.push(of.key(place));
             planned.push(Planned { spec, to_come });
             messages += u64::from(to_come);
-            if !is_serving {
+            if !of.is_open {
                 self.flows.bytes = self.flows.bytes.saturating_add(spec.size);
             }
         }
-        let (counts, added) = if is_serving {
+        let (counts, added) = if of.is_open {
             (&mut self.flows.open, wide(block.places.len()))
         } else {
             (&mut self.flows.messages, messages)
@@ -525,8 +498,7 @@ impl<'a> Numbering<'a> {
             let mut numbers: Vec<u32> = f.after.iter().map(|a| number_of[*a]).collect();
             for (i, id) in after.iter().enumerate() {
                 if !self.ids.contains_key(id.as_str())
-                    && let Some(number) =
-                        self.dependencies.operation((&self.flows.jobs, &self.flows.names), f.src, id)
+                    && let Some(number) = Self::work(&mut self.flows, &mut self.awaited, f.src, id)
                 {
                     numbers.push(number);
                     continue;
@@ -548,35 +520,24 @@ impl<'a> Numbering<'a> {
         Ok(())
     }
 
-    /// Gives connections to serving workloads, and programs to the hosts of ranks.
+    /// Tells applications the flows of their connections.
     fn connect(&mut self, blocks: &[Block]) {
-        let mut of_jobs: Vec<_> =
-            self.flows.jobs.iter().map(|job| vec![Vec::new(); job.ranks.len()]).collect();
-        for block in blocks {
-            let of = &self.connected[block.of];
-            let Some(job) = of.job() else {
-                let flows = &mut self.flows.serving[index(workload_of(of.owner))].flows;
-                flows.resize(of.list.len(), 0);
-                block.flows().for_each(|(place, flow)| flows[index(place)] = flow);
-                continue;
-            };
-            let list = &of.list[index(block.places.start)..][..block.places.len()];
-            let flows = list.iter().zip(block.first..).map(|(one, flow)| ((one.to, one.line), flow));
-            of_jobs[index(job)][index(list[0].from)].extend(flows);
+        // The application with the highest number adds its queues over NVLink first.
+        for one in self.flows.applications.each_mut().rev() {
+            let is_own = |block: &&Block| self.connected[block.of].owner.0 == one.id();
+            let own: Vec<_> =
+                blocks.iter().filter(is_own).map(|block| block.numbered(&self.connected)).collect();
+            one.number(&own, &mut self.flows.nvlink);
         }
-        for served in &mut self.flows.serving {
-            served.queues = nvlink_queues::add_serving(&mut self.flows.nvlink, &served.plan);
-        }
-        for (number, (job, of_rank)) in (0..).zip(self.flows.jobs.iter().zip(of_jobs)) {
-            let mut queues = nvlink_queues::add(&mut self.flows.nvlink, number, job);
-            for (rank, connections) in (0..).zip(of_rank) {
-                let queues = job.library.is_some().then(|| queues.remove(&rank).unwrap_or_default());
-                let mut program = Program::new(job.clone(), number, rank, connections, queues);
-                let (calls, awaits) = self.dependencies.of(number, rank);
-                program.depend(calls, awaits);
-                self.flows.programs[index(job.ranks[index(rank)].node)].push(program);
-            }
-        }
+    }
+
+    /// Returns the number under which something at a node waits for the work `WORKLOAD/NAME` of an application.
+    fn work(flows: &mut AllFlows, awaited: &mut u32, node: u32, name: &str) -> Option<u32> {
+        // The last number stands for NVLink in messages.
+        let next = Post::NVLINK - 1 - *awaited;
+        let found = flows.applications.each_mut().find_map(|one| one.awaited(&flows.names, node, name, next));
+        *awaited += u32::from(found == Some(next));
+        found
     }
 
     /// Returns number and place of the flow that the i-th id of a row names.
@@ -598,26 +559,25 @@ impl<'a> Numbering<'a> {
         Ok((flow, other))
     }
 
-    /// Finds the flows and operations for which operations of other workloads wait.
+    /// Finds the flows, and the work of other workloads, for which applications wait.
     fn depend(&mut self) -> Result<(), Problem> {
-        for (job, graph) in (0..).zip(&self.flows.jobs) {
-            for one in &graph.outside {
-                let node = graph.ranks[index(one.rank)].node;
-                let (workload, id) = one.name.split_once('/').unwrap_or_default();
+        let all: Vec<_> = self.flows.applications.each().map(|one| (one.id(), one.waits())).collect();
+        for (id, waits) in all {
+            for (place, Waits { node, workload, name, unknown }) in waits.into_iter().enumerate() {
+                let (of, row) = name.split_once('/').unwrap_or_default();
                 let ends_here = |(_, place): &&(u32, usize)| {
                     let flow = &self.listed[*place];
-                    flow.dst == node && self.flows.names[usize::from(flow.workload)] == workload
+                    flow.dst == node && self.flows.names[usize::from(flow.workload)] == of
                 };
-                let flow = self.ids.get(id).filter(ends_here).map(|(number, _)| *number);
+                let flow = self.ids.get(row).filter(ends_here).map(|(number, _)| *number);
                 let number = match flow {
                     Some(flow) => Some(flow),
-                    None if self.flows.names[index(graph.workload)] == workload => None,
-                    None => {
-                        self.dependencies.operation((&self.flows.jobs, &self.flows.names), node, &one.name)
-                    }
+                    None if self.flows.names[index(workload)] == of => None,
+                    None => Self::work(&mut self.flows, &mut self.awaited, node, &name),
                 };
-                let Some(number) = number else { return Err(one.unknown.clone()) };
-                self.dependencies.wait((job, one.rank), number, one.place);
+                let Some(number) = number else { return Err(unknown) };
+                let waiting = self.flows.applications.each_mut().find(|one| one.id() == id);
+                waiting.into_iter().for_each(|one| one.wait(place, number));
             }
         }
         Ok(())

@@ -8,12 +8,13 @@ use std::collections::HashSet;
 
 use xoff_units::{Duration, Rate, index, number};
 
-use super::builder::{Making, Problem};
+use super::builder::{Connections, Making, Problem};
 use super::host::Host;
-use super::nccl::Library;
-use super::placement::Placement;
-use crate::job::Builder;
+use super::nccl::{Library, Params as NcclParams};
+use super::placement::{Placement, place};
 use crate::job::nccl::{Communicators, Options};
+use crate::job::{Builder, Graph, Jobs, Lines};
+use crate::serving::Servings;
 use crate::topology::{PortSpec, Servers};
 
 /// The ranks of a job.
@@ -34,21 +35,62 @@ impl Ranks {
     }
 }
 
-impl Making<'_> {
+/// What workloads with jobs need beyond [`Making`].
+pub(super) trait MakesJobs {
     /// Returns the library of a workload: the given library, or NCCL where servers are known if `prefers`.
-    pub(super) fn library(&self, given: Option<Library>, prefers: bool) -> Library {
+    fn library(&self, given: Option<Library>, prefers: bool) -> Library;
+
+    /// Returns the ranks of a job: `count` ranks, or all by default.
+    fn ranks(
+        &self,
+        library: Library,
+        count: Option<usize>,
+        hosts: Option<&Vec<Host>>,
+        placement: Placement,
+        key: &str,
+    ) -> Result<Ranks, Problem>;
+
+    /// Returns a builder for a job of ranks at these hosts, by textbook algorithms.
+    fn job(&self, hosts: Vec<u32>) -> Builder;
+
+    /// Returns a builder for a job of these ranks.
+    fn job_of(&self, ranks: &Ranks, key: &str) -> Result<Builder, Problem>;
+
+    /// Adds a job with its connections. Messages are made during the run.
+    fn add_job(&mut self, graph: Graph) -> Result<(), Problem>;
+}
+
+/// Refuses two training jobs at the same host, since a processor runs one operation at a time. `trains` tells which workloads
+/// train.
+pub(super) fn check_alone(making: &Making<'_>, trains: &[bool]) -> Result<(), Problem> {
+    let jobs = Jobs::of(making.plans());
+    let Some(own) = jobs.last().filter(|job| job.workload == making.index()) else { return Ok(()) };
+    let others = jobs.iter().filter(|job| job.workload != own.workload && trains[index(job.workload)]);
+    for other in others {
+        if let Some(host) = other.first_shared_host(own) {
+            let name = &making.topology.nodes[index(host)].name;
+            let why =
+                format!("{name} is also a host of workload[{}]; give each job its own hosts", other.workload);
+            return Err((format!("{}.hosts", making.key()), why));
+        }
+    }
+    Ok(())
+}
+
+fn servers_of(making: &Making<'_>, key: &str) -> Result<Servers, Problem> {
+    making
+        .topology
+        .servers
+        .ok_or_else(|| (format!("{key}.library"), "`nccl` needs servers of GPUs; set network.servers".into()))
+}
+
+impl MakesJobs for Making<'_> {
+    fn library(&self, given: Option<Library>, prefers: bool) -> Library {
         let knows = prefers && self.topology.servers.is_some();
         given.unwrap_or(if knows { Library::Nccl } else { Library::Textbook })
     }
 
-    fn servers(&self, key: &str) -> Result<Servers, Problem> {
-        self.topology.servers.ok_or_else(|| {
-            (format!("{key}.library"), "`nccl` needs servers of GPUs; set network.servers".into())
-        })
-    }
-
-    /// Returns the ranks of a job: `count` ranks, or all by default.
-    pub(super) fn ranks(
+    fn ranks(
         &self,
         library: Library,
         count: Option<usize>,
@@ -61,9 +103,9 @@ impl Making<'_> {
                 Some(count) => count,
                 None => self.hosts(hosts, &format!("{key}.hosts"))?.len(),
             };
-            return Ok(Ranks { nodes: self.place(count, hosts, placement, key)?, gpus: None });
+            return Ok(Ranks { nodes: place(self, count, hosts, placement, key)?, gpus: None });
         }
-        let servers = self.servers(key)?;
+        let servers = servers_of(self, key)?;
         let all = self.topology.hosts();
         let places: Vec<u32> = self
             .hosts(hosts, &format!("{key}.hosts"))?
@@ -75,9 +117,12 @@ impl Making<'_> {
         let count = count.unwrap_or(gpus.len());
         // A job without listed hosts takes GPUs that no earlier job has, as long as there are enough.
         if hosts.is_none() && !is_whole {
-            let taken = self.jobs.iter().flat_map(|job| job.library.iter().flat_map(|on| on.gpus.clone()));
-            let taken: HashSet<(u32, u32)> =
-                taken.chain(self.serving.iter().flat_map(|plan| plan.gpus.clone())).collect();
+            let (jobs, serving) = (Jobs::of(self.plans()).iter(), Servings::of(self.plans()));
+            let taken: HashSet<(u32, u32)> = jobs
+                .flat_map(|job| job.library.iter().flat_map(|on| &on.gpus))
+                .chain(serving.flat_map(|plan| &plan.gpus))
+                .copied()
+                .collect();
             let free: Vec<(u32, u32)> = gpus.iter().copied().filter(|gpu| !taken.contains(gpu)).collect();
             if free.len() >= count {
                 gpus = free;
@@ -107,11 +152,19 @@ impl Making<'_> {
         Ok(Ranks { nodes: gpus.iter().map(|gpu| all[index(servers.host(*gpu))]).collect(), gpus: Some(gpus) })
     }
 
-    /// Returns a builder for a job of these ranks.
-    pub(super) fn job_of(&self, ranks: &Ranks, key: &str) -> Result<Builder, Problem> {
+    fn job(&self, hosts: Vec<u32>) -> Builder {
+        let lines = match self.workload.connections {
+            Connections::Persistent => Lines::Shared(self.workload.connections_per_channel),
+            Connections::PerMessage => Lines::Own,
+        };
+        let reducers = self.reach(&hosts);
+        Builder::new(self.index(), self.workload.start, hosts, lines, reducers)
+    }
+
+    fn job_of(&self, ranks: &Ranks, key: &str) -> Result<Builder, Problem> {
         let builder = self.job(ranks.nodes.clone());
         let Some(gpus) = &ranks.gpus else { return Ok(builder) };
-        let communicators = self.communicators(gpus.clone(), key)?;
+        let communicators = communicators(self, gpus.clone(), key)?;
         if self.workload.connections_per_channel > 1 {
             let why = "NCCL has queue pairs in its place; give nccl.qps_per_connection".into();
             return Err((format!("{}.connections_per_channel", self.at()), why));
@@ -119,77 +172,86 @@ impl Making<'_> {
         Ok(builder.on(communicators))
     }
 
-    /// Returns what the communicators of a job know of servers and settings.
-    fn communicators(&self, gpus: Vec<(u32, u32)>, key: &str) -> Result<Communicators, Problem> {
-        let servers = self.servers(key)?;
-        let params = self.workload.nccl;
-        let at = format!("{}.nccl", self.at());
-        let wrong = |name: &str, why: String| Err((format!("{at}.{name}"), why));
-        let is_before_2_23 = match params.is_before_2_23() {
-            Ok(is_before) => is_before,
-            Err(why) => return wrong("version", why),
-        };
-        for (name, value, most) in [
-            ("steps", Some(params.steps), 1 << 10),
-            ("qps_per_connection", Some(params.qps_per_connection), 64),
-            ("min_ctas", params.min_ctas, 64),
-            ("max_ctas", params.max_ctas, 64),
-        ] {
-            if let Some(value) = value
-                && (value == 0 || value > most)
-            {
-                return wrong(name, format!("{value} is out of range; allowed are 1 to {most}"));
-            }
-        }
-        if params.buffer.0 < 64 << 10 || params.buffer.0 > 1 << 30 {
-            let why = format!("{} is out of range; allowed are 64KiB to 1GiB", params.buffer);
-            return wrong("buffer", why);
-        }
-        if params.min_ctas > params.max_ctas && params.max_ctas.is_some() {
-            return wrong("min_ctas", "greater than max_ctas; give at most max_ctas".into());
-        }
-        let nics_of_host = (servers.nics / servers.hosts).max(1);
-        let rate = self.nic_ports(0).map(|port| port.link.rate.0).sum::<u64>() as f64 / 8e9;
-        Ok(Communicators {
-            servers,
-            nic: rate / f64::from(nics_of_host),
-            gpus,
-            options: Options {
-                protocol: params.protocol,
-                slots: params.steps as u16,
-                qps: params.qps_per_connection as u16,
-                splits: params.split_data_on_qps,
-                pxn: params.pxn,
-                launch: params.base_latency,
-                nvlink: params.nvlink_latency,
-                network: params.net_latency,
-                proxy: params.net_overhead,
-                own_nvlink: servers.latency,
-                own: self.own_time(),
-                nvls_over_nvlink: servers.nvls().real() / servers.nvlink.real(),
-                pcie: (servers.gpu.pcie_link() < rate).then(|| Rate((servers.gpu.pcie_link() * 8e9) as u64)),
-                ..Options::default()
-            },
-            is_before_2_23,
-            buffer: params.buffer.0,
-            has_nvls: params.nvls,
-            min_ctas: params.min_ctas.unwrap_or(0) as u32,
-            max_ctas: params.max_ctas.unwrap_or(64) as u32,
-        })
+    fn add_job(&mut self, graph: Graph) -> Result<(), Problem> {
+        self.check_room(graph.least_connections(), &self.at())?;
+        let connections = graph.connections(self.framing);
+        let nodes: Vec<u32> = graph.ranks.iter().map(|rank| rank.node).collect();
+        let number = self.plan::<Jobs>().add(graph);
+        self.connect::<Jobs>(number, nodes, connections, false)
     }
+}
 
-    /// Returns the ports of a host that lead into the network, not into a server.
-    fn nic_ports(&self, place: usize) -> impl Iterator<Item = &PortSpec> {
-        let host = self.topology.hosts()[place];
-        let inside = usize::from(self.topology.has_servers);
-        self.ports[index(host)].iter().skip(inside)
+/// Returns what the communicators of a job know of servers and settings.
+fn communicators(making: &Making<'_>, gpus: Vec<(u32, u32)>, key: &str) -> Result<Communicators, Problem> {
+    let servers = servers_of(making, key)?;
+    let default = NcclParams::default();
+    let params = making.workload.others.downcast_ref::<NcclParams>().unwrap_or(&default);
+    let at = format!("{}.nccl", making.at());
+    let wrong = |name: &str, why: String| Err((format!("{at}.{name}"), why));
+    let is_before_2_23 = match params.is_before_2_23() {
+        Ok(is_before) => is_before,
+        Err(why) => return wrong("version", why),
+    };
+    for (name, value, most) in [
+        ("steps", Some(params.steps), 1 << 10),
+        ("qps_per_connection", Some(params.qps_per_connection), 64),
+        ("min_ctas", params.min_ctas, 64),
+        ("max_ctas", params.max_ctas, 64),
+    ] {
+        if let Some(value) = value
+            && (value == 0 || value > most)
+        {
+            return wrong(name, format!("{value} is out of range; allowed are 1 to {most}"));
+        }
     }
+    if params.buffer.0 < 64 << 10 || params.buffer.0 > 1 << 30 {
+        let why = format!("{} is out of range; allowed are 64KiB to 1GiB", params.buffer);
+        return wrong("buffer", why);
+    }
+    if params.min_ctas > params.max_ctas && params.max_ctas.is_some() {
+        return wrong("min_ctas", "greater than max_ctas; give at most max_ctas".into());
+    }
+    let nics_of_host = (servers.nics / servers.hosts).max(1);
+    let rate = nic_ports(making, 0).map(|port| port.link.rate.0).sum::<u64>() as f64 / 8e9;
+    Ok(Communicators {
+        servers,
+        nic: rate / f64::from(nics_of_host),
+        gpus,
+        options: Options {
+            protocol: params.protocol,
+            slots: params.steps as u16,
+            qps: params.qps_per_connection as u16,
+            splits: params.split_data_on_qps,
+            pxn: params.pxn,
+            launch: params.base_latency,
+            nvlink: params.nvlink_latency,
+            network: params.net_latency,
+            proxy: params.net_overhead,
+            own_nvlink: servers.latency,
+            own: own_time(making),
+            nvls_over_nvlink: servers.nvls().real() / servers.nvlink.real(),
+            pcie: (servers.gpu.pcie_link() < rate).then(|| Rate((servers.gpu.pcie_link() * 8e9) as u64)),
+            ..Options::default()
+        },
+        is_before_2_23,
+        buffer: params.buffer.0,
+        has_nvls: params.nvls,
+        min_ctas: params.min_ctas.unwrap_or(0) as u32,
+        max_ctas: params.max_ctas.unwrap_or(64) as u32,
+    })
+}
 
-    /// Returns the network's own time for the shortest message between hosts at one switch.
-    fn own_time(&self) -> Duration {
-        let time = |port: &PortSpec| {
-            (port.link.delay + port.link.rate.time(self.framing.minimum)) * 2 + self.switch_delay
-        };
-        self.nic_ports(0).map(time).min().unwrap_or_default()
-    }
+/// Returns the ports of a host that lead into the network, not into a server.
+fn nic_ports<'a>(making: &'a Making<'_>, place: usize) -> impl Iterator<Item = &'a PortSpec> {
+    let host = making.topology.hosts()[place];
+    let inside = usize::from(making.topology.has_servers);
+    making.ports[index(host)].iter().skip(inside)
+}
+
+/// Returns the network's own time for the shortest message between hosts at one switch.
+fn own_time(making: &Making<'_>) -> Duration {
+    let time = |port: &PortSpec| {
+        (port.link.delay + port.link.rate.time(making.framing.minimum)) * 2 + making.switch_delay
+    };
+    nic_ports(making, 0).map(time).min().unwrap_or_default()
 }

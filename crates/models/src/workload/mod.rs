@@ -2,14 +2,13 @@
 //! registry is in this file.
 
 mod builder;
+mod circles;
 mod collective_summary;
 mod connected;
-mod dependencies;
 mod flow_ids;
 mod host;
 mod library;
 mod nccl;
-mod nvlink_queues;
 mod placement;
 pub mod python;
 mod row;
@@ -24,7 +23,7 @@ use xoff_units::{Duration, Moment};
 
 pub use self::builder::{Common, Connections, MAX_FLOWS, MAX_LISTED, Made, Making, Problem};
 pub use self::collective_summary::{Over, Together};
-pub use self::flow_ids::{AllFlows, MAX_START, Served};
+pub use self::flow_ids::{AllFlows, MAX_START};
 pub use self::host::Host;
 pub use self::nccl::{Library, Params as NcclParams};
 pub use self::placement::Placement;
@@ -177,7 +176,7 @@ impl Workload {
     /// The keys that all kinds share. `nccl` are the settings in the place of missing settings of NCCL.
     fn common<'a>(&'a self, nccl: &'a NcclParams) -> Common<'a> {
         Common {
-            nccl: self.nccl.as_ref().unwrap_or(nccl),
+            others: self.nccl.as_ref().unwrap_or(nccl),
             name: self.name.as_deref(),
             start: self.start,
             class: self.class,
@@ -258,7 +257,7 @@ pub fn make(
         making.begin(w, commons[w], name);
         kind.make(&mut making)?;
         if trains[w] {
-            making.check_alone(&trains)?;
+            library::check_alone(&making, &trains)?;
         }
     }
     flow_ids::number(making, &commons, names)

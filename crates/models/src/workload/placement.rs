@@ -22,45 +22,43 @@ pub enum Placement {
     Random,
 }
 
-impl Making<'_> {
-    /// Returns the hosts of `ranks` ranks: the listed hosts, or the first hosts in the order of a placement.
-    pub(super) fn place(
-        &self,
-        ranks: usize,
-        hosts: Option<&Vec<Host>>,
-        placement: Placement,
-        key: &str,
-    ) -> Result<Vec<u32>, Problem> {
-        let mut places = self.hosts(hosts, &format!("{key}.hosts"))?;
-        if places.len() < ranks {
-            let what = if hosts.is_some() { "are listed" } else { "are in the network" };
-            return Err((
-                format!("{key}.hosts"),
-                format!("{} hosts {what}; the job has {ranks} ranks", places.len()),
-            ));
-        }
-        if hosts.is_some() && placement != Placement::Linear {
-            return Err((format!("{key}.placement"), remove("not allowed with hosts, whose order decides")));
-        }
-        match placement {
-            Placement::Linear => {}
-            Placement::Rail => {
-                let switch = |host: u32| self.ports[index(host)].first().map(|port| port.peer);
-                // The first host of each switch, then the second of each: a stable sort keeps switches in
-                // order.
-                let mut count = std::collections::HashMap::new();
-                let mut turns: Vec<(u32, u32)> = Vec::with_capacity(places.len());
-                for host in &places {
-                    let turn = count.entry(switch(*host)).or_insert(0);
-                    turns.push((*turn, *host));
-                    *turn += 1;
-                }
-                turns.sort_by_key(|(turn, _)| *turn);
-                places = turns.into_iter().map(|(_, host)| host).collect();
-            }
-            Placement::Random => self.stream_for(0, "placement").shuffle(&mut places),
-        }
-        places.truncate(ranks);
-        Ok(places)
+/// Returns the hosts of `ranks` ranks: the listed hosts, or the first hosts in the order of a placement.
+pub(super) fn place(
+    making: &Making<'_>,
+    ranks: usize,
+    hosts: Option<&Vec<Host>>,
+    placement: Placement,
+    key: &str,
+) -> Result<Vec<u32>, Problem> {
+    let mut places = making.hosts(hosts, &format!("{key}.hosts"))?;
+    if places.len() < ranks {
+        let what = if hosts.is_some() { "are listed" } else { "are in the network" };
+        return Err((
+            format!("{key}.hosts"),
+            format!("{} hosts {what}; the job has {ranks} ranks", places.len()),
+        ));
     }
+    if hosts.is_some() && placement != Placement::Linear {
+        return Err((format!("{key}.placement"), remove("not allowed with hosts, whose order decides")));
+    }
+    match placement {
+        Placement::Linear => {}
+        Placement::Rail => {
+            let switch = |host: u32| making.ports[index(host)].first().map(|port| port.peer);
+            // The first host of each switch, then the second of each: a stable sort keeps switches in
+            // order.
+            let mut count = std::collections::HashMap::new();
+            let mut turns: Vec<(u32, u32)> = Vec::with_capacity(places.len());
+            for host in &places {
+                let turn = count.entry(switch(*host)).or_insert(0);
+                turns.push((*turn, *host));
+                *turn += 1;
+            }
+            turns.sort_by_key(|(turn, _)| *turn);
+            places = turns.into_iter().map(|(_, host)| host).collect();
+        }
+        Placement::Random => making.stream_for(0, "placement").shuffle(&mut places),
+    }
+    places.truncate(ranks);
+    Ok(places)
 }

@@ -2,6 +2,7 @@ use xoff_units::{Bytes, Duration, Moment, Rate, index};
 
 use super::*;
 use crate::flow::Planned;
+use crate::job::Jobs;
 use crate::topology::{Link, Shape, star};
 
 /// Four hosts at a switch.
@@ -70,10 +71,13 @@ fn connections_are_numbered_among_the_flows_of_their_sources() {
     let names: Vec<_> = (0..10).map(|flow| plan.name_of(flow)).collect();
     assert_eq!(names, [0, 1, 2, 1, 0, 0, 1, 2, 2, 1]);
     assert_eq!((0..10).map(|flow| plan.sources.of(flow)).collect::<Vec<_>>(), [0, 0, 0, 1, 2, 2, 2, 2, 2, 3]);
+    let jobs = plan.applications.of::<Jobs>().unwrap();
     for (src, flow) in [(0, 1), (1, 3), (2, 6), (3, 9)] {
         let [Planned { spec, to_come: 1 }] = plan.connections[src][..] else { panic!("one at host {src}") };
         assert_eq!((spec.flow, index(spec.dst), spec.start), (flow, (src + 1) % 4, Moment::us(1)));
-        let [((to, _), number)] = *plan.programs[src][0].connections() else { panic!("one of rank {src}") };
+        let [((to, _), number)] = *jobs.programs(src as u32)[0].connections() else {
+            panic!("one of rank {src}")
+        };
         assert_eq!((to, number), (spec.dst, flow));
     }
     // The key of a connection depends on the place in the workload alone.

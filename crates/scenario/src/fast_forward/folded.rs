@@ -5,7 +5,7 @@
 
 use xoff_engine::state::Counter;
 use xoff_models::ids::PortId;
-use xoff_models::job::{Graph, What};
+use xoff_models::job::{Graph, JobImages, What};
 use xoff_models::message::MessageId;
 use xoff_models::symmetry::Symmetry;
 use xoff_units::{index, number};
@@ -39,7 +39,8 @@ pub fn canonical(group: &Symmetry, counter: Counter) -> Counter {
 
 /// Returns the rank of a job that stands for a rank.
 pub fn first_rank(group: &Symmetry, job: u32, graph: &Graph, rank: u32) -> u32 {
-    group.rank_at(job, group.representative(graph.ranks[index(rank)].node)).unwrap_or(rank)
+    let first = group.representative(graph.ranks[index(rank)].node);
+    group.messages_of::<JobImages>().and_then(|images| images.rank_at(job, first)).unwrap_or(rank)
 }
 
 /// Returns the number of simulated members of a series of collectives or messages.

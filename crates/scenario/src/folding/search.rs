@@ -63,7 +63,8 @@ pub fn find(runner: &Runner) -> Result<Found, Reason> {
             .map(|(_, wires, renamed)| Turn { nodes: &wires.nodes, flows: &renamed.flows })
             .collect();
         let flows = (&plan.sources.first[..], pinned(plan));
-        let found = Symmetry::new(chain.clone(), &turns, (topology, ports), flows, &plan.jobs);
+        let images = plan.applications.each().filter_map(|one| Some((one.id(), one.images()?))).collect();
+        let found = Symmetry::new(chain.clone(), &turns, (topology, ports), flows, images);
         let found = found.and_then(|group| {
             routes::check(runner, &routes, &group)?;
             Ok(group)

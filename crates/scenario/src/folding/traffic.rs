@@ -2,15 +2,13 @@
 
 use std::collections::BTreeMap;
 
+use xoff_models::application::Planned;
 use xoff_models::core::Queueing;
 use xoff_models::flow::{FlowSpec, Start};
-use xoff_models::job::symmetry::Renaming;
-use xoff_models::job::{Program, Rank};
 use xoff_models::network::Settings;
 use xoff_models::nvlink::pipes::Direction;
 use xoff_models::nvlink::queues::Queue;
 use xoff_models::routing::{FirstHop, Paths};
-use xoff_models::symmetry::RanksByHost;
 use xoff_models::topology::{PortSpec, Topology};
 use xoff_models::workload::AllFlows;
 use xoff_units::{index, number};
@@ -37,7 +35,7 @@ pub(super) fn refuse(settings: &Settings, plan: &AllFlows) -> Result<(), Reason>
     for protocol in settings.protocols() {
         given(!protocol.folds(), &format!("the transport `{}` is not folded", protocol.name()))?;
     }
-    given(!plan.serving.is_empty(), "serving draws requests at random")?;
+    plan.applications.each().try_for_each(Planned::folding)?;
     given(plan.arrivals.iter().any(|list| !list.is_empty()), "packets arrive at random at a host")?;
     let is_drawn = |start: &Start| matches!(start, Start::Drawn(_));
     given(plan.starts.iter().flatten().any(is_drawn), "a host draws flows at random")
@@ -85,19 +83,7 @@ fn nvlink(plan: &AllFlows, wires: &Wires) -> bool {
 
 /// Refuses a rotation that maps GPUs of a server onto GPUs of two servers.
 pub(super) fn maps_servers(plan: &AllFlows, wires: &Wires) -> Result<(), Reason> {
-    for job in &plan.jobs {
-        let Some(library) = &job.library else { continue };
-        let servers = library.gpus.iter().map(|gpu| gpu.0);
-        let places: BTreeMap<u32, u32> = job.ranks.iter().map(|rank| rank.node).zip(servers).collect();
-        let mut images = BTreeMap::new();
-        for (node, server) in &places {
-            let image = places.get(&wires.nodes[index(*node)]);
-            if image.is_none_or(|image| images.entry(*server).or_insert(image) != &image) {
-                return Err("the servers of a job are not mapped onto one another".into());
-            }
-        }
-    }
-    Ok(())
+    plan.applications.each().try_for_each(|one| one.maps_servers(&|node| wires.nodes[index(node)]))
 }
 
 /// True if a pinned path maps onto the pinned path of the image, in both directions.
@@ -158,7 +144,7 @@ impl Renamed {
         if let Some((src, _)) = plan.pinned().find(|flow| !is_alike(flow)) {
             return Err(differ(name(src), name(image(src)), "a pinned path (via)"));
         }
-        renamed.jobs(topology, plan, wires)?;
+        renamed.applications(topology, plan, wires)?;
         renamed.dependencies(topology, plan, wires)?;
         Ok(renamed)
     }
@@ -188,38 +174,17 @@ impl Renamed {
         })
     }
 
-    /// Notes the images of connections.
-    fn jobs(&mut self, topology: &Topology, plan: &AllFlows, wires: &Wires) -> Result<(), Reason> {
-        let mut programs: Vec<Vec<Option<&Program>>> =
-            plan.jobs.iter().map(|job| vec![None; job.ranks.len()]).collect();
-        for program in plan.programs.iter().flatten() {
-            let (job, rank) = program.of();
-            programs[index(job)][index(rank)] = Some(program);
-        }
-        let mut order = vec![Vec::new(); topology.nodes.len()];
-        for (node, list) in plan.programs.iter().enumerate() {
-            order[node] = list.iter().map(|program| program.of().0).collect();
-        }
-        for (job, programs) in plan.jobs.iter().zip(programs) {
-            let images = RanksByHost::new(job);
-            let image = |rank: &Rank| images.rank_at(wires.nodes[index(rank.node)]);
-            let ranks: Option<Vec<u32>> = job.ranks.iter().map(image).collect();
-            let is_one_per_host = images.count() == job.ranks.len();
-            let Some(ranks) = ranks.filter(|_| is_one_per_host) else {
-                return Err("the hosts of a job are not mapped onto one another".into());
-            };
-            let programs: Vec<&Program> = programs.into_iter().flatten().collect();
-            Renaming::new(job, programs, ranks).compare(&mut |flow, image| {
-                self.note(flow, image);
-            })?;
+    /// Notes the images of the connections of applications.
+    fn applications(&mut self, topology: &Topology, plan: &AllFlows, wires: &Wires) -> Result<(), Reason> {
+        let rename = |node: u32| wires.nodes[index(node)];
+        for one in plan.applications.each() {
+            one.compare(&rename, &mut |flow, image| self.note(flow, image))?;
         }
         if !nvlink(plan, wires) {
             return Err("the queues of servers over NVLink are in another order".into());
         }
-        for (node, list) in (0..).zip(&order) {
-            if *list != order[index(wires.nodes[index(node)])] {
-                return Err("the jobs of hosts are in another order".into());
-            }
+        if !plan.applications.each().all(|one| one.keeps_order(&rename)) {
+            return Err("the jobs of hosts are in another order".into());
         }
         self.connections(topology, plan, wires)
     }

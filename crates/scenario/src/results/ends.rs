@@ -5,8 +5,9 @@ use std::sync::Arc;
 
 use xoff_engine::Checkpoint;
 use xoff_models::endpoint::Sent;
+use xoff_models::job::Jobs;
 use xoff_models::node::Node;
-use xoff_models::serving::TokenRow;
+use xoff_models::serving::{Servings, TokenRow};
 use xoff_models::symmetry::View;
 use xoff_models::workload::AllFlows;
 use xoff_units::{Moment, index, wide};
@@ -71,8 +72,8 @@ impl Ends {
     /// Returns the ends of a run that has not begun. With `keeps_flows` the flows of all nodes end one by one,
     /// also in a folded run.
     pub fn new(plan: &AllFlows, repeats: bool, unfold: Arc<Unfold>, keeps_flows: bool, work: Work) -> Self {
-        let operations: u64 = plan.jobs.iter().map(|job| job.operations()).sum();
-        let requests: u64 = plan.serving.iter().map(|served| wide(served.plan.requests.len())).sum();
+        let operations: u64 = Jobs::of(&plan.applications).iter().map(|job| job.operations()).sum();
+        let requests: u64 = Servings::of(&plan.applications).map(|one| wide(one.requests.len())).sum();
         Self {
             arrived: vec![Moment::NEVER; plan.flows as usize],
             completed: 0,

@@ -8,7 +8,7 @@ use xoff_models::core::Core;
 use xoff_models::endpoint::Sent;
 use xoff_models::high_water::{self, Mark};
 use xoff_models::ids::PortId;
-use xoff_models::job::Ended;
+use xoff_models::job::{Ended, JobImages};
 use xoff_models::message::Delivered;
 use xoff_models::node::Node;
 use xoff_models::record::{Drop, Pause};
@@ -130,7 +130,10 @@ impl Unfold {
 
     /// Returns a finished operation.
     pub fn ended(&self, view: &View, row: &Ended) -> Ended {
-        self.group.as_ref().map_or(*row, |group| group.image_of_operation(view.element, row))
+        self.group.as_ref().map_or(*row, |group| {
+            let images = group.messages_of::<JobImages>();
+            images.map_or(*row, |images| images.operation(group, view.element, row))
+        })
     }
 
     /// Returns the port of the simulated node that stands for a port.

@@ -6,7 +6,8 @@
 //! Serving takes steps all the time, so its share is one of time: now over the expected end. The last request arrives at a
 //! known time, and then takes as long as requests took so far, for its first token and for each further token.
 
-use xoff_models::serving::TokenRow;
+use xoff_models::job::Jobs;
+use xoff_models::serving::{Servings, TokenRow};
 use xoff_models::workload::AllFlows;
 use xoff_units::Moment;
 
@@ -47,7 +48,7 @@ struct Pace {
 
 impl Pace {
     fn of(plan: &AllFlows) -> Option<Self> {
-        let requests = || plan.serving.iter().flat_map(|served| &served.plan.requests);
+        let requests = || Servings::of(&plan.applications).flat_map(|served| &served.requests);
         let tokens: u64 = requests().map(|request| request.output.saturating_sub(1)).sum();
         let last_arrival = requests().map(|request| request.arrival).max()?;
         Some(Self {
@@ -69,7 +70,7 @@ impl Pace {
 
 /// Returns the number of rows of messages over the network and of operations.
 pub fn rows(plan: &AllFlows) -> u64 {
-    let operations: u64 = plan.jobs.iter().map(|job| job.operations()).sum();
+    let operations: u64 = Jobs::of(&plan.applications).iter().map(|job| job.operations()).sum();
     plan.messages.values().sum::<u64>() + operations
 }
 

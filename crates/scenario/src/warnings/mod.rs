@@ -9,7 +9,7 @@ use std::sync::Arc;
 
 use xoff_models::congestion_control::CongestionControl;
 use xoff_models::ids::PortId;
-use xoff_models::job::Graph;
+use xoff_models::job::{Graph, Jobs};
 use xoff_models::mechanisms::{Part, at};
 use xoff_models::network::Lines;
 use xoff_models::queueing::buffer::{self, Accounting};
@@ -73,7 +73,7 @@ pub fn small_headroom(warnings: &[Warning]) -> Option<String> {
 
 /// Warns of hosts with ranks of two jobs, once for each job.
 fn shared_hosts(runner: &Runner) -> Vec<Warning> {
-    let jobs = &runner.plan.jobs;
+    let jobs = Jobs::of(&runner.plan.applications);
     let warn = |(i, job): (usize, &Arc<Graph>)| {
         let (other, host) =
             jobs[..i].iter().find_map(|other| Some((other.workload, other.first_shared_host(job)?)))?;

@@ -16,6 +16,7 @@ use xoff_units::index;
 
 pub use self::params::{Family, Kind, MAX_OPERATIONS, MAX_RANKS, MAX_SHARED, Params, Processor, Row};
 use self::reading::Reading;
+use super::library::MakesJobs;
 use super::{Making, Problem, Traffic};
 
 impl Traffic for Params {

@@ -13,18 +13,22 @@ mod warm;
 pub use self::arrivals::MAX_REQUESTS;
 use self::params::ExpertTraffic;
 pub use self::params::{MAX_TIMES, Params, Pool as PoolParams, Row};
-use super::library::Ranks;
+use super::library::{MakesJobs, Ranks};
 use super::{Making, Problem, Traffic};
+use crate::application::Connection;
 use crate::job::experts::{Copies, Experts};
 use crate::language_model::Model;
 use crate::param_error::{ParamError, remove};
 use crate::serving::{
-    Choosing, Costs, Demand, Granularity, Handoff, Heads, Kernel, Kind, MAX_PLACES, MAX_RANKS, Nics, Plan,
-    Pool, Processor, Request, Role, Routing, Shares, Spread, Times,
+    Choosing, Connects, Costs, Demand, Granularity, Handoff, Heads, Kernel, Kind, MAX_PLACES, MAX_RANKS,
+    MAX_WORKLOADS, Nics, Plan, Pool, Processor, Request, Role, Routing, Servings, Shares, Spread, Times,
 };
 use std::sync::Arc;
 use xoff_engine::random::Stream;
 use xoff_units::{Duration, index, number, wide};
+
+/// In the place of the size of a connection whose messages are unknown before the run.
+const OPEN_BYTES: u64 = 1 << 40;
 
 /// Most ranks of a workload at a host.
 const MOST_AT_HOST: usize = 16;
@@ -67,12 +71,34 @@ impl Traffic for Params {
         plan.loads = demand.map_or_else(Vec::new, |demand| warm::loads(&demand, &plan));
         let mut stream = making.stream_for(0, "running");
         plan.running = warm::running(self, &plan, demand, &mut stream).map_err(wrong(""))?;
-        making.add_serving(plan, |kind| match kind {
+        let class = |kind| match kind {
             Kind::Tensor => self.tensor.class,
             Kind::Dispatch | Kind::Combine => self.experts.class,
             Kind::Kv => self.kv.class,
-        })
+        };
+        add(making, plan, class)
     }
+}
+
+/// Adds a serving workload with its connections, and the class of each kind of messages.
+fn add(making: &mut Making<'_>, plan: Plan, class: impl Fn(Kind) -> Option<u8>) -> Result<(), Problem> {
+    let (number, nodes) = (plan.number, plan.nodes.clone());
+    if number >= MAX_WORKLOADS {
+        return Err((making.key(), format!("more than {MAX_WORKLOADS} serving workloads")));
+    }
+    // Messages and bytes are unknown before the run.
+    let open = |one: Connects| Connection {
+        from: one.from,
+        to: one.to,
+        line: 0,
+        messages: u32::MAX,
+        bytes: OPEN_BYTES,
+        packets: 0,
+        class: class(one.kind),
+    };
+    let connections = plan.connections().into_iter().map(open).collect();
+    making.plan::<Servings>().add(plan);
+    making.connect::<Servings>(number, nodes, connections, true)
 }
 
 impl Params {
@@ -306,7 +332,7 @@ impl Params {
         let policy = |given: Option<_>| given.unwrap_or(self.router.policy);
         Ok(Plan {
             workload: making.index(),
-            number: making.servings(),
+            number: number(Servings::of(making.plans()).count()),
             requests,
             running: Vec::new(),
             loads: Vec::new(),

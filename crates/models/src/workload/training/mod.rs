@@ -16,6 +16,7 @@ mod program;
 mod schedule;
 
 pub use self::params::{Collectives, Compute, Numbers, Params};
+use super::library::MakesJobs;
 use super::{Making, Problem, Traffic};
 use crate::job::graph::Flops;
 use crate::param_error::ParamError;

@@ -7,7 +7,7 @@ use xoff_units::Duration;
 use super::parallel::Parallel;
 use super::*;
 use crate::framing::Framing;
-use crate::job::{Graph, What, Work};
+use crate::job::{Graph, Jobs, What, Work};
 use crate::language_model::{self as model, Preset};
 use crate::topology::{Link, Shape, star};
 use crate::workload::{Placement, Workload, make};
@@ -34,7 +34,8 @@ fn made(params: Params) -> Result<std::sync::Arc<Graph>, Problem> {
     let link = Link { rate: Rate::gbps(400), delay: Duration::ns(500) };
     let topology = star::Params { hosts: params.parallel.ranks().max(1), link }.build().unwrap();
     let workload = Workload { training: Some(params), ..Workload::default() };
-    Ok(make(&[workload], &topology, 1, &Framing::for_tests(), 1, Duration::ZERO)?.jobs[0].clone())
+    let plan = make(&[workload], &topology, 1, &Framing::for_tests(), 1, Duration::ZERO)?;
+    Ok(Jobs::of(&plan.applications)[0].clone())
 }
 
 /// The number and the sizes of collectives, by label and kind.

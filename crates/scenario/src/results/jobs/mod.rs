@@ -6,7 +6,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use xoff_engine::Checkpoint;
-use xoff_models::job::{Ended, Graph, Programs, What, Work};
+use xoff_models::job::{self as model, Ended, Graph, Programs, What, Work};
 use xoff_models::node::Node;
 use xoff_models::symmetry::View;
 use xoff_models::workload::AllFlows;
@@ -40,7 +40,7 @@ impl Collect for Jobs {
     }
 
     fn take(&mut self, cp: &mut Checkpoint<'_, Node>, shared: &mut Shared) {
-        if shared.plan.jobs.is_empty() {
+        if model::Jobs::of(&shared.plan.applications).is_empty() {
             return;
         }
         let unfold = shared.unfold.clone();
@@ -56,7 +56,8 @@ impl Collect for Jobs {
         ended.sort_by_key(|e| e.end);
         shared.news.operations.extend(&ended);
         // A reducer has messages alone.
-        ended.retain(|one| one.rank < shared.plan.jobs[index(one.job)].processors);
+        let jobs = model::Jobs::of(&shared.plan.applications);
+        ended.retain(|one| one.rank < jobs[index(one.job)].processors);
         shared.ends.end(wide(ended.len()), ended.last().map_or(Moment::ZERO, |one| one.end));
         if shared.keeps.flows {
             self.rows.operations.extend(ended.iter().map(|one| operation(&shared.plan, one)));
@@ -64,7 +65,7 @@ impl Collect for Jobs {
     }
 
     fn judge(&self, cp: &Checkpoint<'_, Node>, shared: &Shared, ledger: &mut Ledger) {
-        ledger.stuck = stuck(cp, &shared.plan.jobs);
+        ledger.stuck = stuck(cp, model::Jobs::of(&shared.plan.applications));
     }
 }
 
@@ -113,7 +114,7 @@ fn stuck(cp: &Checkpoint<'_, Node>, jobs: &[Arc<Graph>]) -> Option<String> {
 }
 
 fn operation(plan: &AllFlows, one: &Ended) -> Operation {
-    let job = &plan.jobs[index(one.job)];
+    let job = &model::Jobs::of(&plan.applications)[index(one.job)];
     let rank = &job.ranks[index(one.rank)];
     let what = rank.operation(one.place);
     let number = what.work.number();

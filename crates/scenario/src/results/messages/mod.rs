@@ -48,7 +48,7 @@ impl Collect for Messages {
     }
 
     fn take(&mut self, cp: &mut Checkpoint<'_, Node>, shared: &mut Shared) {
-        if shared.plan.jobs.is_empty() && shared.plan.serving.is_empty() {
+        if shared.plan.applications.each().next().is_none() {
             return;
         }
         self.gather(cp, shared);

@@ -1,6 +1,6 @@
 //! Rows of messages of jobs.
 
-use xoff_models::job::What;
+use xoff_models::job::{Jobs, What};
 use xoff_models::message::Delivered;
 use xoff_models::workload::AllFlows;
 use xoff_units::index;
@@ -10,7 +10,7 @@ use super::table::Message;
 /// Returns the row of a delivered message, without its ideal.
 pub fn row(plan: &AllFlows, one: &Delivered, flow: Option<u32>, (workload, src): (u32, u32)) -> Message {
     let (post, message) = (one.message.post, one.message);
-    let job = &plan.jobs[index(post.id.job)];
+    let job = &Jobs::of(&plan.applications)[index(post.id.job)];
     let shared = job.shared(post.id.number);
     let (from, to, step, channel) = match shared.what {
         What::Message { from, to, channel, .. } => (from, to, 0, channel),
@@ -45,7 +45,7 @@ pub fn row(plan: &AllFlows, one: &Delivered, flow: Option<u32>, (workload, src):
 /// Returns the row of a message that came over NVLink.
 pub fn slice(plan: &AllFlows, one: &Delivered) -> Option<Message> {
     let servers = plan.nvlink.servers?;
-    let job = &plan.jobs[index(one.message.post.id.job)];
+    let job = &Jobs::of(&plan.applications)[index(one.message.post.id.job)];
     let row = row(plan, one, None, (job.workload, one.dst));
     let src = job.ranks[index(row.from)].node;
     let ideal = (servers.latency + servers.nvlink.serializer().time(row.size)).ps().max(1);

@@ -1,14 +1,17 @@
 //! Rows of messages of serving.
 
 use xoff_models::message::{Delivered, Post};
-use xoff_models::serving::{self as model, Plan};
+use xoff_models::serving::{self as model, Plan, Servings};
 use xoff_models::workload::AllFlows;
 use xoff_units::{Duration, index};
 
 use super::table::Message;
 
 fn plan_of<'a>(plan: &'a AllFlows, one: &Delivered) -> &'a Plan {
-    &plan.serving[index(model::workload_of(one.message.post.id.job))].plan
+    plan.applications
+        .of::<Servings>()
+        .expect("serving sent the message")
+        .plan(model::workload_of(one.message.post.id.job))
 }
 
 /// Returns the node that sent a message.

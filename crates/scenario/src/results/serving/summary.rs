@@ -9,7 +9,7 @@ use std::collections::BTreeMap;
 use serde::Serialize;
 use xoff_engine::Checkpoint;
 use xoff_models::node::Node;
-use xoff_models::serving::{Controller, Label, Plan, RequestRow, Serving, StepRow, TokenRow};
+use xoff_models::serving::{Controller, Label, Plan, RequestRow, Serving, Servings, StepRow, TokenRow};
 use xoff_models::workload::AllFlows;
 use xoff_units::{Duration, Moment};
 
@@ -138,7 +138,7 @@ impl Times {
             warmup: plan.warmup,
             ..Workload::default()
         };
-        Self(plan.serving.iter().map(|served| of(&served.plan, &plan.names)).collect())
+        Self(Servings::of(&plan.applications).map(|served| of(served, &plan.names)).collect())
     }
 
     /// True without serving workloads.

@@ -2,7 +2,7 @@
 
 use serde_json::json;
 use xoff_document::Scenario;
-use xoff_models::job::Ended;
+use xoff_models::job::{Ended, Jobs};
 use xoff_models::workload::{AllFlows, Over as Ends};
 use xoff_units::index;
 
@@ -21,7 +21,7 @@ impl Measure for Collectives {
     )];
 
     fn new(_: &[Group], plan: &AllFlows, _: &Scenario) -> Self {
-        let workloads = plan.jobs.iter().map(|job| job.workload).collect();
+        let workloads = Jobs::of(&plan.applications).iter().map(|job| job.workload).collect();
         Self(plan.collectives.iter().cloned().map(Measured::new).collect(), workloads)
     }
 

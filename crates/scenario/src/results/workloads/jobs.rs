@@ -13,7 +13,7 @@ use std::sync::Arc;
 use serde::Serialize;
 use serde_json::json;
 use xoff_document::Scenario;
-use xoff_models::job::{Ended, Graph, Rank, What, Work};
+use xoff_models::job::{self as model, Ended, Graph, Rank, What, Work};
 use xoff_models::message::After;
 use xoff_models::nccl::Protocol;
 use xoff_models::workload::{AllFlows, Over as Ends, Together};
@@ -103,7 +103,8 @@ impl Measure for Jobs {
 
     fn new(_: &[Group], plan: &AllFlows, _: &Scenario) -> Self {
         let is_alone = |graph: &Graph| plan.collectives.iter().any(|c| c.workload == graph.workload);
-        Self(plan.jobs.iter().map(|graph| (!is_alone(graph)).then(|| Job::new(graph.clone()))).collect())
+        let jobs = model::Jobs::of(&plan.applications);
+        Self(jobs.iter().map(|graph| (!is_alone(graph)).then(|| Job::new(graph.clone()))).collect())
     }
 
     fn add(&mut self, _: usize, _: &Over) {}

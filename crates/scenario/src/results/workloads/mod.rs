@@ -7,7 +7,7 @@ mod parts;
 use std::collections::BTreeMap;
 
 use xoff_engine::Checkpoint;
-use xoff_models::job::Ended;
+use xoff_models::job::{self as model, Ended};
 use xoff_models::node::Node;
 use xoff_models::workload::AllFlows;
 use xoff_units::{index, number};
@@ -102,7 +102,7 @@ fn groups(plan: &AllFlows) -> (Vec<Group>, Vec<usize>) {
             group.flows += next - u64::from(*first);
         }
     }
-    for workload in plan.jobs.iter().map(|job| job.workload) {
+    for workload in model::Jobs::of(&plan.applications).iter().map(|job| job.workload) {
         // A workload with computations alone has no flow.
         let name = &plan.names[index(workload)];
         let group = by_name.entry(name).or_insert_with(|| Group {

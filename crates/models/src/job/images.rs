@@ -1,17 +1,22 @@
-//! Images of messages and operations of a job.
+//! Images of ranks, messages and operations of jobs in a folded run.
 
 use std::sync::Arc;
 
 use rustc_hash::FxHashMap;
 use xoff_units::index;
 
-use crate::job::{Graph, Shape, What, Work};
+use super::graph::Graph;
+use super::operation::{What, Work};
+use super::program::{By, Ended};
+use super::shape::Shape;
+use crate::application::Images;
 use crate::message::MessageId;
+use crate::symmetry::Symmetry;
 
 /// The ranks of a job by host: the rank at the image of a host is the image of the rank.
 #[derive(Debug)]
 pub struct RanksByHost {
-    pub(super) graph: Arc<Graph>,
+    graph: Arc<Graph>,
     ranks: FxHashMap<u32, u32>,
 }
 
@@ -31,11 +36,6 @@ impl RanksByHost {
         self.ranks.get(&node).copied()
     }
 
-    /// Returns the host of the sender of a message.
-    pub fn sender(&self, id: MessageId) -> u32 {
-        self.graph.ranks[index(self.sending_rank(id).0)].node
-    }
-
     /// Returns the rank that sends a message, and the shape of a collective.
     fn sending_rank(&self, id: MessageId) -> (u32, Option<&Shape>) {
         match self.graph.shared(id.number).what {
@@ -47,9 +47,8 @@ impl RanksByHost {
         }
     }
 
-    /// Returns the image of a message, for a renaming of nodes: the same message of the same operation of the image of
-    /// the sender.
-    pub fn message(&self, rename: &dyn Fn(u32) -> u32, id: MessageId) -> MessageId {
+    /// Returns the same message of the same operation of the image of the sender.
+    fn message(&self, rename: &dyn Fn(u32) -> u32, id: MessageId) -> MessageId {
         let job = &self.graph;
         let found = || {
             let (from, shape) = self.sending_rank(id);
@@ -67,5 +66,42 @@ impl RanksByHost {
             Some(MessageId { job: id.job, number, place })
         };
         found().unwrap_or(id)
+    }
+}
+
+/// The images of all jobs, in the order of the jobs.
+#[derive(Debug)]
+pub struct JobImages(pub(super) Vec<RanksByHost>);
+
+impl Images for JobImages {
+    fn sender(&self, id: MessageId) -> u32 {
+        let job = &self.0[index(id.job)];
+        job.graph.ranks[index(job.sending_rank(id).0)].node
+    }
+
+    fn message(&self, rename: &dyn Fn(u32) -> u32, id: MessageId) -> MessageId {
+        self.0[index(id.job)].message(rename, id)
+    }
+}
+
+impl JobImages {
+    /// Returns the rank of a job at a host.
+    pub fn rank_at(&self, job: u32, node: u32) -> Option<u32> {
+        self.0[index(job)].rank_at(node)
+    }
+
+    /// Returns the image of a finished operation under an element of the group.
+    pub fn operation(&self, group: &Symmetry, element: u32, ended: &Ended) -> Ended {
+        let job = &self.0[index(ended.job)];
+        let own = &job.graph.ranks[index(ended.rank)];
+        let rank = job.rank_at(group.image(element, own.node)).unwrap_or(ended.rank);
+        let id = |place| {
+            let number = own.operation(ended.place).work.number().unwrap_or_default();
+            MessageId { job: ended.job, number, place }
+        };
+        let by =
+            ended.by.map(|by| By { message: group.image_of_message(element, id(by.message)).place, ..by });
+        let after = group.image_of_condition(element, id(0), ended.after);
+        Ended { rank, after, by, ..*ended }
     }
 }

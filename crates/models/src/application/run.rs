@@ -1,11 +1,4 @@
-//! The contract of applications: what runs at hosts, posts messages, and hears of them.
-//!
-//! Jobs and inference serving are applications. The part of an application at a host asks for timers, computations and
-//! messages by [`Effects`], and the host calls the part when they are due. Every application has an [`ApplicationId`], which its
-//! timers and the identities of its messages carry, so the network names no application.
-//!
-//! Example: a part pushes [`Effect::Post`](crate::effects::Effect::Post). When the message is whole at its receiver, the part
-//! at that host hears of it by [`Application::deliver`].
+//! The part of an application at a host.
 
 use std::any::Any;
 use std::fmt::Debug;
@@ -124,9 +117,9 @@ impl State for Applications {
 
 impl Applications {
     /// Adds the part of the application with a number, which is not there yet.
-    pub fn add(&mut self, number: ApplicationId, one: impl Application) {
+    pub fn add(&mut self, number: ApplicationId, one: Box<dyn Application>) {
         let place = self.parts.partition_point(|(other, _)| *other < number);
-        self.parts.insert(place, (number, Box::new(one)));
+        self.parts.insert(place, (number, one));
     }
 
     /// Returns what begins: the application, moment, owner, and what.
