@@ -6,7 +6,7 @@
 //!   host.
 //! - [`Application`]: during the run such a part asks for timers, computations and messages by
 //!   [`Effects`](crate::effects::Effects), and the host calls it when they are due.
-//! - [`Images`]: names the messages of equal hosts, if the run can be folded.
+//! - [`MessageImages`](crate::symmetry::MessageImages): names the messages of equal hosts, if the run can be folded.
 //!
 //! Every application has an [`ApplicationId`](crate::ids::ApplicationId), which its timers and the identities of its messages
 //! carry, so the network names no application.
@@ -14,10 +14,8 @@
 //! Example: a part pushes [`Effect::Post`](crate::effects::Effect::Post). When the message is whole at its receiver, the part
 //! at that host hears of it by [`Application::deliver`].
 
-mod images;
 mod plan;
 mod run;
 
-pub use self::images::Images;
 pub use self::plan::{Connection, ControlLines, NumberedBlock, Parts, Planned, Plans, Waits};
 pub use self::run::{Application, Applications, Cycle};

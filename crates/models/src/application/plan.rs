@@ -7,11 +7,10 @@ use std::fmt::Debug;
 use xoff_engine::LinkSpec;
 use xoff_units::{Duration, index, number};
 
-use super::images::Images;
 use super::run::Application;
 use crate::ids::ApplicationId;
 use crate::nvlink::queues::Queues;
-use crate::symmetry::Symmetry;
+use crate::symmetry::MessageImages;
 use crate::topology::PortSpec;
 
 /// A connection that an application needs: a flow with state over many messages.
@@ -119,10 +118,10 @@ pub trait Planned: Any + Debug + Send + Sync {
     }
 
     /// Drops the parts at nodes that a folded run does not simulate.
-    fn fold(&mut self, _group: &Symmetry) {}
+    fn fold(&mut self, _is_simulated: &dyn Fn(u32) -> bool) {}
 
     /// Returns the images of messages, for an application that can be folded.
-    fn images(&self) -> Option<Box<dyn Images>> {
+    fn images(&self) -> Option<Box<dyn MessageImages>> {
         None
     }
 }

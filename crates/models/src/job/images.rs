@@ -1,4 +1,4 @@
-//! Images of ranks, messages and operations of jobs in a folded run.
+//! MessageImages of ranks, messages and operations of jobs in a folded run.
 
 use std::sync::Arc;
 
@@ -9,8 +9,8 @@ use super::graph::Graph;
 use super::operation::{What, Work};
 use super::program::{By, Ended};
 use super::shape::Shape;
-use crate::application::Images;
 use crate::message::MessageId;
+use crate::symmetry::MessageImages;
 use crate::symmetry::Symmetry;
 
 /// The ranks of a job by host: the rank at the image of a host is the image of the rank.
@@ -73,7 +73,7 @@ impl RanksByHost {
 #[derive(Debug)]
 pub struct JobImages(pub(super) Vec<RanksByHost>);
 
-impl Images for JobImages {
+impl MessageImages for JobImages {
     fn sender(&self, id: MessageId) -> u32 {
         let job = &self.0[index(id.job)];
         job.graph.ranks[index(job.sending_rank(id).0)].node

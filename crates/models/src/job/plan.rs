@@ -11,11 +11,11 @@ use super::handover::QueueKey;
 use super::images::{JobImages, RanksByHost};
 use super::program::{NUMBER, Program, Programs};
 use super::symmetry::Renaming;
-use crate::application::{ControlLines, Images, NumberedBlock, Parts, Planned, Plans, Waits};
+use crate::application::{ControlLines, NumberedBlock, Parts, Planned, Plans, Waits};
 use crate::ids::ApplicationId;
 use crate::nvlink::pipes::Direction;
 use crate::nvlink::queues::{Queue, Queues};
-use crate::symmetry::Symmetry;
+use crate::symmetry::MessageImages;
 
 /// Jobs, in the order of their workloads.
 #[derive(Debug, Default)]
@@ -165,11 +165,11 @@ impl Planned for Jobs {
         self.programs.keys().all(|node| order(*node) == order(rename(*node)))
     }
 
-    fn fold(&mut self, group: &Symmetry) {
-        self.programs.retain(|node, _| group.is_representative(*node));
+    fn fold(&mut self, is_simulated: &dyn Fn(u32) -> bool) {
+        self.programs.retain(|node, _| is_simulated(*node));
     }
 
-    fn images(&self) -> Option<Box<dyn Images>> {
+    fn images(&self) -> Option<Box<dyn MessageImages>> {
         Some(Box::new(JobImages(self.list.iter().map(RanksByHost::new).collect())))
     }
 }

@@ -15,6 +15,7 @@
 //! Source: `docs/folding.md`.
 
 mod elements;
+mod messages;
 pub mod ties;
 
 use std::any::Any;
@@ -23,7 +24,7 @@ use xoff_units::{index, number};
 
 pub use self::elements::Rotation;
 use self::elements::{Elements, Still};
-use crate::application::Images;
+pub use self::messages::MessageImages;
 use crate::ids::{ApplicationId, PortId};
 use crate::message::{After, MessageId, Post};
 use crate::topology::{PortSpec, Topology};
@@ -55,7 +56,7 @@ pub struct Symmetry {
     port_orbits: Vec<Vec<Box<[PortId]>>>,
     flows: FlowImages,
     /// The images of messages, by application.
-    messages: Vec<(ApplicationId, Box<dyn Images>)>,
+    messages: Vec<(ApplicationId, Box<dyn MessageImages>)>,
 }
 
 /// Images of flows.
@@ -86,7 +87,7 @@ impl Symmetry {
         turns: &[Turn<'_>],
         (topology, ports): (&Topology, &[Vec<PortSpec>]),
         (first, pinned): (&[u32], Vec<u16>),
-        messages: Vec<(ApplicationId, Box<dyn Images>)>,
+        messages: Vec<(ApplicationId, Box<dyn MessageImages>)>,
     ) -> Result<Self, String> {
         let elements = Elements::new(rotations);
         let unknown = Place { orbit: u32::MAX, element: STAY };
@@ -262,13 +263,13 @@ impl Symmetry {
     }
 
     /// Returns the images of the messages of an application.
-    fn of_message(&self, id: MessageId) -> Option<&dyn Images> {
+    fn of_message(&self, id: MessageId) -> Option<&dyn MessageImages> {
         let application = ApplicationId::of_job(id.job);
         self.messages.iter().find(|(one, _)| *one == application).map(|(_, images)| &**images)
     }
 
     /// Returns the images of an application's messages, by the type of the images.
-    pub fn messages_of<I: Images>(&self) -> Option<&I> {
+    pub fn messages_of<I: MessageImages>(&self) -> Option<&I> {
         self.messages.iter().find_map(|(_, images)| (&**images as &dyn Any).downcast_ref())
     }
 

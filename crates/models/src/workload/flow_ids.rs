@@ -102,7 +102,7 @@ impl AllFlows {
 
     /// Keeps the flows and parts of representatives.
     pub fn fold(&mut self, group: &Symmetry) {
-        self.applications.each_mut().for_each(|one| one.fold(group));
+        self.applications.each_mut().for_each(|one| one.fold(&|node| group.is_representative(node)));
         for node in 0..self.starts.len() {
             if group.is_representative(number_of(node)) {
                 continue;

@@ -9,7 +9,7 @@ use crate::message::MessageId;
 ///
 /// A folded run simulates one of several equal hosts, and therefore renames the messages of the others. Example: if a
 /// rotation takes host 0 to host 8, then message 5 of the rank at host 0 becomes message 5 of the rank at host 8.
-pub trait Images: Any + Debug + Send + Sync {
+pub trait MessageImages: Any + Debug + Send + Sync {
     /// Returns the host that sends a message.
     fn sender(&self, id: MessageId) -> u32;
 
