@@ -18,7 +18,7 @@ from xoff.commands import registry
 ROOT = Path(__file__).resolve().parents[2]
 PAGE = (ROOT / "ARCHITECTURE.md").read_text("utf-8")
 GENERATED = {ROOT / "python/xoff" / name for name in ("scenario.py", "summary.py")}
-CRATES = ("units", "engine", "models", "document", "scenario", "python", "wasm")
+CRATES = ("units", "engine", "models", "applications", "document", "scenario", "python", "wasm")
 
 
 def rust() -> list[Path]:

@@ -25,7 +25,7 @@ def test_crates_need_crates_of_the_same_version() -> None:
     needed = tomllib.loads((_ROOT / "Cargo.toml").read_text("utf-8"))["workspace"]["dependencies"]
     own = {name: crate["version"] for name, crate in needed.items() if name.startswith("xoff-")}
     assert own == dict.fromkeys(
-        ["xoff-units", "xoff-engine", "xoff-models", "xoff-document", "xoff-scenario"], _VERSION
+        ["xoff-units", "xoff-engine", "xoff-models", "xoff-applications", "xoff-document", "xoff-scenario"], _VERSION
     )
 
 

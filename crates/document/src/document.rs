@@ -4,9 +4,9 @@ use std::sync::Arc;
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
+use xoff_applications::workload::Workload;
 use xoff_models::congestion_control::{CongestionControl, python};
 use xoff_models::core::Queueing;
-use xoff_models::cut_through;
 use xoff_models::delays::Traced;
 use xoff_models::endpoint::Classify;
 use xoff_models::fault::Fault;
@@ -19,12 +19,11 @@ use xoff_models::overrides::{Local, Override};
 use xoff_models::plugin_parts::Given;
 use xoff_models::queueing::buffer;
 use xoff_models::queueing::scheduler::Scheduler;
-use xoff_models::relay;
 use xoff_models::routing::FirstHop;
 use xoff_models::stack::{Override as HostOverride, Stack};
 use xoff_models::topology::Network;
 use xoff_models::transport::Table as Transport;
-use xoff_models::workload::Workload;
+use xoff_models::{cut_through, relay};
 use xoff_units::{Bytes, Duration, Moment};
 
 /// A scenario: a network, switches, hosts and workloads.

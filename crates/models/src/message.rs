@@ -57,7 +57,7 @@ pub enum After {
 
 impl After {
     /// Returns the kind as a number.
-    pub(crate) const fn kind(self) -> u64 {
+    pub const fn kind(self) -> u64 {
         match self {
             Self::Start => 0,
             Self::Operation(_) => 1,

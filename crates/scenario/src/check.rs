@@ -1,15 +1,15 @@
 //! `xoff check`: numbers about a scenario, and warnings.
 
-use std::sync::Arc;
-
 use std::collections::{BTreeMap, VecDeque};
+use std::sync::Arc;
 
 use serde::Serialize;
 use serde_json::{Value, json};
+use xoff_applications::serving::{Load, Plan, Servings};
+use xoff_applications::workload::Workload;
 use xoff_document::{Audits, Input, InputError, Judgement, Scenario};
-use xoff_models::serving::{Load, Plan, Servings};
 use xoff_models::topology::{PortSpec, Topology};
-use xoff_models::workload::{Flow, Host, Workload};
+use xoff_models::workload::{Flow, Host};
 use xoff_units::{Bytes, Duration, Moment, index, wide};
 
 use crate::dependency::{Cycle, Search, Traffic};

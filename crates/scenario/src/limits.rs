@@ -1,9 +1,9 @@
 //! Limits checked before a network is built: memory, time, and settings that do not fit together.
 
 use std::collections::{BTreeSet, VecDeque};
-use xoff_document::{InputError, Scenario};
-use xoff_units::{index, number, wide};
 
+use xoff_applications::workload::Workload;
+use xoff_document::{InputError, Scenario};
 use xoff_models::core::Queueing;
 use xoff_models::flow::Start;
 use xoff_models::ids::PortId;
@@ -14,7 +14,8 @@ use xoff_models::param_error::Change;
 use xoff_models::queueing::buffer;
 use xoff_models::routing::{MAX_SWITCHES, root};
 use xoff_models::topology::{PortSpec, Topology};
-use xoff_models::workload::{AllFlows, Workload};
+use xoff_models::workload::AllFlows;
+use xoff_units::{index, number, wide};
 
 /// Queues of all switches: 2.5 GB.
 const MAX_QUEUES: u64 = 1 << 24;

@@ -9,9 +9,9 @@
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 use serde::Serialize;
+use xoff_applications::serving::Servings;
 use xoff_models::flow::{FlowSpec, Offer, Start};
 use xoff_models::routing::Paths;
-use xoff_models::serving::Servings;
 use xoff_models::workload::AllFlows;
 use xoff_units::{Moment, index, number, wide};
 

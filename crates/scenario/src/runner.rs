@@ -4,6 +4,8 @@ use std::collections::btree_map::Entry;
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::iter;
 
+use xoff_applications::serving::Servings;
+use xoff_applications::workload;
 use xoff_document::{Input, InputError, Scenario, fill};
 use xoff_engine::clock::{Instant, ProcessTime};
 use xoff_models::delays::Traced;
@@ -15,10 +17,9 @@ use xoff_models::overrides::Locals;
 use xoff_models::param_error::Change;
 use xoff_models::record::Wanted;
 use xoff_models::routing::FirstHop;
-use xoff_models::serving::Servings;
 use xoff_models::stack::Stacks;
 use xoff_models::topology::{PortSpec, Topology};
-use xoff_models::workload::{self, AllFlows};
+use xoff_models::workload::AllFlows;
 use xoff_units::{index, number};
 
 use crate::limits;

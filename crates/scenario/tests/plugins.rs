@@ -5,8 +5,8 @@ use std::sync::Once;
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-use xoff_engine::Plan;
-use xoff_engine::state;
+use xoff_applications::workload::{all_to_all, incast};
+use xoff_engine::{Plan, state};
 use xoff_models::congestion_control::contract::{Control, Line, NewFlow, Notice, Sent};
 use xoff_models::congestion_control::{dcqcn::Dcqcn, dctcp::Dctcp};
 use xoff_models::core::Core;
@@ -19,7 +19,6 @@ use xoff_models::mechanisms::{credits::Credits, ecn::Ecn, pfc::Pfc};
 use xoff_models::packet::Packet;
 use xoff_models::plugins::{Entry, Plugin, install};
 use xoff_models::transport::{irn::Irn, selective::Selective};
-use xoff_models::workload::{all_to_all, incast};
 use xoff_scenario::{Outcome, Runner, from_toml, groups, schema};
 use xoff_units::{Duration, Moment, Rate};
 

@@ -95,11 +95,12 @@ def _line(block: str) -> Edit:
 
 
 _MODELS = "crates/models/src"
+_APPLICATIONS = "crates/applications/src"
 
 
-def _part(kind: str, folder: str, block: str) -> Kind:
+def _part(kind: str, folder: str, block: str, crate: str = _MODELS) -> Kind:
     """Returns the kind of a part in Rust: the file, and the line in the registry of the folder."""
-    return Kind(f"{kind}.rs", f"{_MODELS}/{folder}/{{slug}}.rs", ((f"{_MODELS}/{folder}/mod.rs", _line(block)),))
+    return Kind(f"{kind}.rs", f"{crate}/{folder}/{{slug}}.rs", ((f"{crate}/{folder}/mod.rs", _line(block)),))
 
 
 KINDS = {
@@ -108,7 +109,7 @@ KINDS = {
     "congestion_control": _part("congestion_control", "congestion_control", "registry!"),
     "routing": _part("routing", "mechanisms", r"Routing at [^\n]* in routing"),
     "topology": _part("topology", "topology", "registry!"),
-    "workload": _part("workload", "workload", "registry!"),
+    "workload": _part("workload", "workload", "registry!", _APPLICATIONS),
     "experiment": Kind("experiment.py", "experiments/xoff_experiments/{document}/{slug}.py", ()),
 }
 

@@ -2,7 +2,7 @@
 
 use std::str::FromStr;
 
-use xoff_models::workload::graph::{MAX_OPERATIONS, Params, Row};
+use xoff_applications::workload::graph::{MAX_OPERATIONS, Params, Row};
 use xoff_units::ParseQuantityError;
 
 use super::cells::{Cells, Input, alone, missing};

@@ -1,7 +1,7 @@
 //! Tables of a serving workload: requests, and measured computing times.
 
-use xoff_models::serving::Measured;
-use xoff_models::workload::serving::{MAX_REQUESTS, MAX_TIMES, Params, Row};
+use xoff_applications::serving::Measured;
+use xoff_applications::workload::serving::{MAX_REQUESTS, MAX_TIMES, Params, Row};
 
 use super::cells::{Cells, Input, alone, missing};
 use crate::error::InputError;

@@ -12,7 +12,7 @@ use crate::queueing::buffer;
 use crate::stack::{Stack, Stacks};
 use crate::topology::{Link, Shape, star};
 use crate::transport::{Table, raw};
-use crate::workload::{self, Flow, Host, Workload};
+use crate::workload::{Common, Connections, Flow, Host, Making, Traffic, number_flows};
 
 /// A node with a script in place of mechanisms: at a moment, a mechanism requests an effect.
 #[derive(Debug)]
@@ -89,16 +89,22 @@ fn run_and_cut(
         after: Vec::new(),
         via: Vec::new(),
     };
-    let workload = Workload { flows: Some(flows.iter().map(flow).collect()), ..Workload::default() };
-    let plan = workload::make(
-        &[workload],
-        &topology,
-        settings.classes,
-        &settings.framing,
-        settings.seed,
-        Duration::ZERO,
-    )
-    .unwrap();
+    let listed: Vec<Flow> = flows.iter().map(flow).collect();
+    let common = Common {
+        name: None,
+        start: Moment::ZERO,
+        class: 0,
+        connections: Connections::Persistent,
+        others: &(),
+        connections_per_channel: 1,
+        is_table: false,
+    };
+    let (framing, classes) = (&settings.framing, settings.classes);
+    let mut making = Making::new(common, &topology, framing, settings.seed, Duration::ZERO, classes);
+    making.begin(0, common, "flows");
+    listed.make(&mut making).unwrap();
+    let commons = [common];
+    let plan = number_flows(making, &commons, vec!["flows".into()]).unwrap();
     let nodes = build(&topology, plan, settings, Plan::default()).unwrap().into_nodes();
     let of = |node: u32| script.iter().filter(|s| s.0 == node).map(|s| (s.1, s.2, s.3)).collect();
     let scripted: Vec<Scripted> =

@@ -28,7 +28,7 @@ impl NvLinks {
     /// stands for the other node: it takes the place of the image of the queue there.
     pub fn new(plan: &Queues, ports: &[Vec<PortSpec>], folded: Option<&Symmetry>) -> Self {
         let Some(servers) = plan.servers else { return Self::default() };
-        let new = || NvLink::new(servers.gpus_of_host(), servers.nvlink, servers.nvls(), servers.latency);
+        let new = || NvLink::new(servers.gpus_of_host(), servers.nvlink, plan.in_switch, servers.latency);
         let is_simulated = |node: u32| folded.is_none_or(|group| group.is_representative(node));
         let element = |node: u32| folded.map_or(STAY, |group| group.element(node));
         let mut nodes: HashMap<u32, NvLink> = HashMap::new();

@@ -2,6 +2,8 @@
 
 use std::collections::HashMap;
 
+use xoff_units::Rate;
+
 use super::pipes::Direction;
 use crate::topology::Servers;
 
@@ -27,6 +29,8 @@ pub struct Queues {
     pub slices: u64,
     /// The servers, if an application has a library.
     pub servers: Option<Servers>,
+    /// The rate at which a GPU reduces and multicasts in the NVSwitch, which an application sets that does so.
+    pub in_switch: Rate,
     /// The number of queues that leave each node.
     counts: HashMap<u32, u32>,
 }
@@ -34,7 +38,8 @@ pub struct Queues {
 impl Queues {
     /// Returns NVLink of servers without queues.
     pub fn new(servers: Option<Servers>) -> Self {
-        Self { servers, ..Self::default() }
+        let in_switch = servers.map_or(Rate::default(), |servers| servers.nvlink);
+        Self { servers, in_switch, ..Self::default() }
     }
 
     /// Adds a queue. Returns the number at the sending node.

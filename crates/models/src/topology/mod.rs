@@ -6,12 +6,12 @@ use serde::{Deserialize, Serialize};
 use xoff_units::{Duration, Propagation, Rate, index, wide};
 
 use crate::failover::Failover;
-use crate::names;
-use crate::retry;
+use crate::{names, retry};
 
 mod bounded;
 mod nodes;
 mod planes;
+mod processors;
 mod reach;
 mod reducers;
 pub mod servers;
@@ -19,6 +19,7 @@ pub mod servers;
 pub(crate) use self::bounded::bounded;
 use self::nodes::too_slow;
 pub use self::nodes::{Link, LinkSpec, MAX_NODES, MAX_PORTS, NodeSpec, PortSpec, Topology, Wiring};
+pub use self::processors::{Cpu, Generation, Gpu};
 pub use self::reach::Reach;
 pub use self::reducers::Reducers;
 pub use self::servers::Servers;

@@ -11,7 +11,7 @@ use serde::{Deserialize, Serialize};
 use xoff_units::{Duration, Rate};
 
 use super::bounded::bounded;
-use crate::nccl::{self, Cpu, Gpu};
+use super::processors::{Cpu, Gpu};
 
 /// The most GPUs of a server.
 const MOST: u64 = 1 << 10;
@@ -131,12 +131,6 @@ impl Params {
 }
 
 impl Servers {
-    /// Returns the rate of NVLS at a GPU, counted as NCCL counts the bus bandwidth of an all-reduce.
-    pub fn nvls(&self) -> Rate {
-        let of_one = nccl::Servers::new(1, self.gpus, self.gpus, 1.0, self.gpu);
-        Rate((nccl::Tuning::new(of_one).nvls_bus() * 8e9) as u64).max(Rate(1_000_000_000))
-    }
-
     /// Returns the GPUs at a host.
     pub const fn gpus_of_host(&self) -> u32 {
         self.gpus / self.hosts

@@ -8,11 +8,10 @@
 use std::any::Any;
 use std::collections::HashMap;
 
-use xoff_engine::random::Stream;
-use xoff_units::{Bytes, Duration, Moment, Rate, index, number, wide};
-
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
+use xoff_engine::random::Stream;
+use xoff_units::{Bytes, Duration, Moment, Rate, index, number, wide};
 
 use super::collective_summary::Together;
 use super::connected::Connected;
@@ -136,7 +135,7 @@ pub struct Making<'a> {
     pub(super) lasts: Moment,
     hosts: Vec<u32>,
     /// Forwarding delay of switches.
-    pub(super) switch_delay: Duration,
+    pub switch_delay: Duration,
     /// Priority classes of the switches.
     pub(super) classes: u8,
     seed: u64,
@@ -153,7 +152,8 @@ pub struct Making<'a> {
 }
 
 impl<'a> Making<'a> {
-    pub(super) fn new(
+    /// Begins with the first workload of a network. Draws depend on `seed`.
+    pub fn new(
         first: Common<'a>,
         topology: &'a Topology,
         framing: &'a Framing,
@@ -192,7 +192,8 @@ impl<'a> Making<'a> {
         }
     }
 
-    pub(super) fn begin(&mut self, index: usize, workload: Common<'a>, kind: &'static str) {
+    /// Begins the workload at an index of the document. `kind` is the name of its kind of traffic.
+    pub fn begin(&mut self, index: usize, workload: Common<'a>, kind: &'static str) {
         (self.index, self.workload, self.kind, self.before) = (index, workload, kind, self.count);
         let name = workload.name.unwrap_or_else(|| label(kind));
         let turn = self.turns.entry(name.to_string()).or_default();
@@ -408,6 +409,16 @@ impl<'a> Making<'a> {
         self.drawn.push(DrawnAt { workload: self.index as u16, node, entity, flows: Box::new(flows) });
     }
 
+    /// Lists a flow that is under way when the workload begins.
+    pub fn add_warm(&mut self, src: u32, dst: u32, size: u64) {
+        self.list(src, dst, size, self.workload.start).is_warm = true;
+    }
+
+    /// Lists a flow whose packets arrive at the source one by one, the first at `start`.
+    pub fn add_arriving(&mut self, src: u32, dst: u32, size: u64, start: Moment, arrivals: SourceQueue) {
+        self.list(src, dst, size, start).arrivals = Some(Box::new(arrivals));
+    }
+
     /// Lists a checked flow.
     pub(super) fn list(&mut self, src: u32, dst: u32, size: u64, start: Moment) -> &mut Listed<'a> {
         let (position, class, workload) = (self.listed.len(), self.workload.class, self.index as u16);
@@ -433,7 +444,7 @@ impl<'a> Making<'a> {
 }
 
 /// Refuses flows beyond the limit of listed flows before the flows are made.
-pub(super) fn fits(key: &str, flows: u64) -> Result<(), Problem> {
+pub fn fits(key: &str, flows: u64) -> Result<(), Problem> {
     if flows > MAX_LISTED {
         let why = format!("too many flows; the maximum is {MAX_LISTED}; give fewer hosts or rows");
         return Err((key.to_string(), why));
@@ -442,7 +453,7 @@ pub(super) fn fits(key: &str, flows: u64) -> Result<(), Problem> {
 }
 
 /// Refuses dependencies beyond the limit of memory.
-pub(super) fn waits_fit(key: &str, waits: u64) -> Result<(), Problem> {
+pub fn waits_fit(key: &str, waits: u64) -> Result<(), Problem> {
     if waits > MAX_WAITS {
         let why = format!(
             "{waits} or more dependencies between flows exceed the maximum of {MAX_WAITS}; give fewer hosts or rounds"

@@ -6,7 +6,6 @@
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 use std::sync::Arc;
 
-use crate::ids::PortId;
 use rustc_hash::FxHashMap;
 use xoff_units::{Moment, index, number as number_of, wide};
 
@@ -17,6 +16,7 @@ use super::connected::{Block, Connected};
 use super::row::{Flow, place};
 use crate::application::{Plans, Waits};
 use crate::flow::{Connection, FlowSpec, Incoming, Planned, SourceQueue, Start};
+use crate::ids::PortId;
 use crate::message::Post;
 use crate::nvlink::queues::Queues;
 use crate::routing::{MAX_SWITCHES, Paths, Sources};
@@ -234,7 +234,7 @@ impl AllFlows {
 }
 
 /// Numbers listed and drawn flows and sorts the flows by source.
-pub(super) fn number<'a>(
+pub fn number_flows<'a>(
     making: Making<'a>,
     workloads: &'a [Common<'a>],
     mut names: Vec<String>,
@@ -576,8 +576,9 @@ impl<'a> Numbering<'a> {
                     None => Self::work(&mut self.flows, &mut self.awaited, node, &name),
                 };
                 let Some(number) = number else { return Err(unknown) };
-                let waiting = self.flows.applications.each_mut().find(|one| one.id() == id);
-                waiting.into_iter().for_each(|one| one.wait(place, number));
+                if let Some(one) = self.flows.applications.each_mut().find(|one| one.id() == id) {
+                    one.wait(place, number);
+                }
             }
         }
         Ok(())

@@ -3,9 +3,9 @@
 //! A folded run simulates representatives alone, and a representative also receives flows and messages of nodes that are
 //! not simulated. The counter of such a flow grows as the counter of the flow that stands for it.
 
+use xoff_applications::job::{Graph, JobImages, What};
 use xoff_engine::state::Counter;
 use xoff_models::ids::PortId;
-use xoff_models::job::{Graph, JobImages, What};
 use xoff_models::message::MessageId;
 use xoff_models::symmetry::Symmetry;
 use xoff_units::{index, number};

@@ -5,14 +5,14 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use rustc_hash::FxHashMap;
+use xoff_applications::job::{
+    CollectiveProgress, Graph, LoopRegion, Programs, RankProgress, SeriesStride, Shape, What,
+};
 use xoff_engine::Checkpoint;
 use xoff_engine::random::fold;
 use xoff_engine::state::{Counter, Offsets, PeriodKind};
 use xoff_models::endpoint::Endpoint;
 use xoff_models::ids::PortId;
-use xoff_models::job::{
-    CollectiveProgress, Graph, LoopRegion, Programs, RankProgress, SeriesStride, Shape, What,
-};
 use xoff_models::mechanism::Hooks;
 use xoff_models::node::Node;
 use xoff_models::symmetry::Symmetry;

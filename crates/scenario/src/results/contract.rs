@@ -2,11 +2,11 @@
 
 use std::sync::Arc;
 
+use xoff_applications::job::Ended;
 use xoff_engine::Checkpoint;
 use xoff_models::delays::Traced;
 use xoff_models::endpoint::Sent;
 use xoff_models::frames::Kind;
-use xoff_models::job::Ended;
 use xoff_models::node::Node;
 use xoff_models::packet::Packet;
 use xoff_models::record::Drop;

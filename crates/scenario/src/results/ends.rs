@@ -3,11 +3,11 @@
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
+use xoff_applications::job::Jobs;
+use xoff_applications::serving::{Servings, TokenRow};
 use xoff_engine::Checkpoint;
 use xoff_models::endpoint::Sent;
-use xoff_models::job::Jobs;
 use xoff_models::node::Node;
-use xoff_models::serving::{Servings, TokenRow};
 use xoff_models::symmetry::View;
 use xoff_models::workload::AllFlows;
 use xoff_units::{Moment, index, wide};
@@ -221,7 +221,7 @@ impl Ends {
 #[cfg(test)]
 mod tests {
     use std::ops::ControlFlow;
-    use xoff_models::job::Programs;
+    use xoff_applications::job::Programs;
 
     use xoff_engine::Plan;
     use xoff_models::network::build;

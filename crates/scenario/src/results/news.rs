@@ -1,7 +1,7 @@
 //! What collectors tell one another.
 
+use xoff_applications::job::Ended;
 use xoff_models::endpoint::Sent;
-use xoff_models::job::Ended;
 use xoff_models::record::Drop;
 use xoff_units::{Duration, Moment};
 

@@ -3,12 +3,12 @@
 use std::sync::Arc;
 
 use rustc_hash::FxHashMap;
+use xoff_applications::job::{Ended, JobImages};
 use xoff_engine::Checkpoint;
 use xoff_models::core::Core;
 use xoff_models::endpoint::Sent;
 use xoff_models::high_water::{self, Mark};
 use xoff_models::ids::PortId;
-use xoff_models::job::{Ended, JobImages};
 use xoff_models::message::Delivered;
 use xoff_models::node::Node;
 use xoff_models::record::{Drop, Pause};

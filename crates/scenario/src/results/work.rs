@@ -6,8 +6,8 @@
 //! Serving takes steps all the time, so its share is one of time: now over the expected end. The last request arrives at a
 //! known time, and then takes as long as requests took so far, for its first token and for each further token.
 
-use xoff_models::job::Jobs;
-use xoff_models::serving::{Servings, TokenRow};
+use xoff_applications::job::Jobs;
+use xoff_applications::serving::{Servings, TokenRow};
 use xoff_models::workload::AllFlows;
 use xoff_units::Moment;
 

@@ -7,9 +7,9 @@ mod rates;
 use std::collections::{BTreeSet, VecDeque};
 use std::sync::Arc;
 
+use xoff_applications::job::{Graph, Jobs};
 use xoff_models::congestion_control::CongestionControl;
 use xoff_models::ids::PortId;
-use xoff_models::job::{Graph, Jobs};
 use xoff_models::mechanisms::{Part, at};
 use xoff_models::network::Lines;
 use xoff_models::queueing::buffer::{self, Accounting};

@@ -5,8 +5,8 @@ mod operations;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
+use xoff_applications::job::{self as model, Ended, Graph, Programs, What, Work};
 use xoff_engine::Checkpoint;
-use xoff_models::job::{self as model, Ended, Graph, Programs, What, Work};
 use xoff_models::node::Node;
 use xoff_models::symmetry::View;
 use xoff_models::workload::AllFlows;

@@ -1,6 +1,6 @@
 //! Operations of jobs, in order of their ends.
 
-use xoff_models::job::program::By;
+use xoff_applications::job::program::By;
 use xoff_models::message::After;
 
 use crate::results::messages::after;

@@ -4,10 +4,10 @@ mod of_jobs;
 mod of_serving;
 mod table;
 
+use xoff_applications::job;
 use xoff_engine::Checkpoint;
 use xoff_models::frames::Kind;
 use xoff_models::ids::ApplicationId;
-use xoff_models::job;
 use xoff_models::message::{Delivered, Post};
 use xoff_models::node::Node;
 use xoff_models::packet::Packet;

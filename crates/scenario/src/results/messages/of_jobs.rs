@@ -1,6 +1,6 @@
 //! Rows of messages of jobs.
 
-use xoff_models::job::{Jobs, What};
+use xoff_applications::job::{Jobs, What};
 use xoff_models::message::Delivered;
 use xoff_models::workload::AllFlows;
 use xoff_units::index;

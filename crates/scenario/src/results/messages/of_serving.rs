@@ -1,7 +1,7 @@
 //! Rows of messages of serving.
 
+use xoff_applications::serving::{self as model, Plan, Servings};
 use xoff_models::message::{Delivered, Post};
-use xoff_models::serving::{self as model, Plan, Servings};
 use xoff_models::workload::AllFlows;
 use xoff_units::{Duration, index};
 

@@ -5,9 +5,9 @@ mod steps;
 pub mod summary;
 mod tokens;
 
+use xoff_applications::serving::{RequestRow, StepRow, TokenRow};
 use xoff_engine::Checkpoint;
 use xoff_models::node::Node;
-use xoff_models::serving::{RequestRow, StepRow, TokenRow};
 use xoff_units::{Moment, wide};
 
 use self::summary::Times;

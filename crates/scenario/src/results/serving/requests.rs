@@ -1,6 +1,6 @@
 //! Requests of serving, with the parts of their times.
 
-use xoff_models::serving::{RequestRow, part};
+use xoff_applications::serving::{RequestRow, part};
 use xoff_units::Duration;
 
 use crate::results::names::Names;

@@ -1,6 +1,6 @@
 //! Steps of serving: what the ranks of a DP rank computed together.
 
-use xoff_models::serving::{Label, StepRow};
+use xoff_applications::serving::{Label, StepRow};
 
 use crate::results::names::Names;
 use crate::results::rows::Row;

@@ -7,9 +7,9 @@
 use std::collections::BTreeMap;
 
 use serde::Serialize;
+use xoff_applications::serving::{Controller, Label, Plan, RequestRow, Serving, Servings, StepRow, TokenRow};
 use xoff_engine::Checkpoint;
 use xoff_models::node::Node;
-use xoff_models::serving::{Controller, Label, Plan, RequestRow, Serving, Servings, StepRow, TokenRow};
 use xoff_models::workload::AllFlows;
 use xoff_units::{Duration, Moment};
 

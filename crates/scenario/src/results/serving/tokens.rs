@@ -1,6 +1,6 @@
 //! Tokens of serving.
 
-use xoff_models::serving::TokenRow;
+use xoff_applications::serving::TokenRow;
 use xoff_units::Duration;
 
 use crate::results::names::Names;

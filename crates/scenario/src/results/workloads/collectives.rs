@@ -1,8 +1,8 @@
 //! Collectives, measured over all messages: their times and bandwidths.
 
 use serde_json::json;
+use xoff_applications::job::{Ended, Jobs};
 use xoff_document::Scenario;
-use xoff_models::job::{Ended, Jobs};
 use xoff_models::workload::{AllFlows, Over as Ends};
 use xoff_units::index;
 

@@ -2,8 +2,8 @@
 
 use serde::Serialize;
 use serde_json::Value;
+use xoff_applications::job::Ended;
 use xoff_document::Scenario;
-use xoff_models::job::Ended;
 use xoff_models::workload::AllFlows;
 
 use super::measured::Measured;

@@ -12,10 +12,10 @@ use std::sync::Arc;
 
 use serde::Serialize;
 use serde_json::json;
+use xoff_applications::job::{self as model, Ended, Graph, Rank, What, Work};
+use xoff_applications::nccl::Protocol;
 use xoff_document::Scenario;
-use xoff_models::job::{self as model, Ended, Graph, Rank, What, Work};
 use xoff_models::message::After;
-use xoff_models::nccl::Protocol;
 use xoff_models::workload::{AllFlows, Over as Ends, Together};
 use xoff_units::{index, number, wide};
 

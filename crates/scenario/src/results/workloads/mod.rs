@@ -6,8 +6,8 @@ mod parts;
 
 use std::collections::BTreeMap;
 
+use xoff_applications::job::{self as model, Ended};
 use xoff_engine::Checkpoint;
-use xoff_models::job::{self as model, Ended};
 use xoff_models::node::Node;
 use xoff_models::workload::AllFlows;
 use xoff_units::{index, number};
