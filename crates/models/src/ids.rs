@@ -189,6 +189,11 @@ impl ApplicationId {
         Self((job >> Self::SHIFT) as u8)
     }
 
+    /// Returns the application of a timer's token.
+    pub const fn of_timer(token: u64) -> Self {
+        Self((token >> 48) as u8)
+    }
+
     /// Returns the number as a part of a job's number.
     pub const fn in_job(self) -> u32 {
         (self.0 as u32) << Self::SHIFT

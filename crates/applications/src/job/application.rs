@@ -1,13 +1,14 @@
 //! Jobs as an application: the programs of the ranks at a host.
 
 use xoff_engine::state::PeriodKind;
-use xoff_models::application::{Application, Cycle};
+use xoff_models::application::{Application, Cycle, Loops};
 use xoff_models::effects::Effects;
 use xoff_models::framing::Framing;
 use xoff_models::message::{MessageId, Post};
 use xoff_units::Moment;
 
 use super::handover::Delay;
+use super::loops::JobLoops;
 use super::piece::Way;
 use super::program::{Program, Programs};
 
@@ -102,6 +103,14 @@ impl Application for Programs {
 
     fn cycle(&self, kind: PeriodKind, framing: &Framing) -> Option<Cycle> {
         self.0.iter().find_map(|program| program.cycle(kind, framing))
+    }
+
+    fn loops(&self) -> Option<Box<dyn Loops>> {
+        Some(Box::new(JobLoops::default()))
+    }
+
+    fn messages_left(&self) -> Vec<u32> {
+        self.collectives().map(|(_, progress)| progress.run.end - progress.posted).collect()
     }
 
     fn packets_in_loop(&self, framing: &Framing) -> u64 {

@@ -16,6 +16,7 @@ pub mod experts;
 pub mod graph;
 mod handover;
 mod images;
+mod loops;
 mod messages;
 pub mod nccl;
 mod operation;

@@ -6,6 +6,7 @@ use std::fmt::Debug;
 use xoff_engine::state::{PeriodKind, State, StateVisitor};
 use xoff_units::Moment;
 
+use super::loops::Loops;
 use crate::effects::Effects;
 use crate::framing::Framing;
 use crate::ids::ApplicationId;
@@ -85,6 +86,16 @@ pub trait Application: State + Debug + Send + Any {
         None
     }
 
+    /// Returns an empty reading for [`Loops::read`](super::Loops::read), for an application whose work may recur.
+    fn loops(&self) -> Option<Box<dyn Loops>> {
+        None
+    }
+
+    /// Returns the messages still to be posted in each run of equal messages.
+    fn messages_left(&self) -> Vec<u32> {
+        Vec::new()
+    }
+
     /// Returns the packets that the NICs here send in a loop of messages; zero without a loop.
     fn packets_in_loop(&self, _framing: &Framing) -> u64 {
         0
@@ -130,6 +141,11 @@ impl Applications {
     /// Returns the part of the application with a number.
     pub fn numbered(&mut self, number: ApplicationId) -> Option<&mut dyn Application> {
         self.parts.iter_mut().find(|(other, _)| *other == number).map(|(_, one)| &mut **one)
+    }
+
+    /// Returns all parts with the numbers of their applications.
+    pub fn with_numbers(&self) -> impl Iterator<Item = (ApplicationId, &dyn Application)> {
+        self.parts.iter().map(|(number, one)| (*number, &**one))
     }
 
     /// Returns all parts.

@@ -1,18 +1,15 @@
 //! Offsets of a scope: the counters that a state is relative to, and the progress of flows and ranks that
 //! limits a repetition.
 
-use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use rustc_hash::FxHashMap;
-use xoff_applications::job::{
-    CollectiveProgress, Graph, LoopRegion, Programs, RankProgress, SeriesStride, Shape, What,
-};
 use xoff_engine::Checkpoint;
 use xoff_engine::random::fold;
 use xoff_engine::state::{Counter, Offsets, PeriodKind};
+use xoff_models::application::{Growth, Loops};
 use xoff_models::endpoint::Endpoint;
-use xoff_models::ids::PortId;
+use xoff_models::ids::{ApplicationId, PortId};
 use xoff_models::mechanism::Hooks;
 use xoff_models::node::Node;
 use xoff_models::symmetry::Symmetry;
@@ -39,14 +36,8 @@ pub struct Progress {
     pub left: u64,
     /// Messages to come of each connection.
     to_come: FxHashMap<u32, u32>,
-    /// Collectives of ranks, by job, number and first message of a run, and the first message not delivered.
-    collectives: FxHashMap<(u32, u32, u32), CollectiveProgress>,
-    undelivered: FxHashMap<(u32, u32, u32), u32>,
-    /// Ranks, by job and rank.
-    ranks: BTreeMap<(u32, u32), RankProgress>,
-    /// The rank of a program, by node and place.
-    programs: FxHashMap<(u32, u8), (u32, u32)>,
-    graphs: FxHashMap<u32, Arc<Graph>>,
+    /// Readings of applications.
+    loops: Vec<(ApplicationId, Box<dyn Loops>)>,
     /// Modulus less one of counters of classes.
     masks: FxHashMap<Counter, u32>,
     wiring: Arc<Wiring>,
@@ -54,11 +45,6 @@ pub struct Progress {
     folded: Option<Arc<Symmetry>>,
     outputs: usize,
     flows: usize,
-}
-
-/// Returns the progress of the ranks of a host in collectives, with the graphs of the jobs.
-pub(super) fn collectives_at(endpoint: &Endpoint) -> impl Iterator<Item = (&Arc<Graph>, CollectiveProgress)> {
-    endpoint.applications.of::<Programs>().into_iter().flat_map(Programs::collectives)
 }
 
 impl std::ops::Deref for NetworkOffsets {
@@ -96,16 +82,14 @@ impl NetworkOffsets {
             progress.epoch = fold(progress.epoch, node.failing.as_ref().map_or(0, |failing| failing.epoch()));
             let Some(endpoint) = node.endpoint.as_deref() else { continue };
             progress.follow_flows(endpoint, &mut counters);
-            match kind {
-                PeriodKind::Packets => {}
-                PeriodKind::Steps => progress.follow_collectives(endpoint, &mut counters),
-                PeriodKind::Layers | PeriodKind::Iterations | PeriodKind::BusyPeriods => {
-                    progress.follow_ranks(endpoint, &mut counters);
-                }
-            }
+            progress.read(endpoint, &mut counters);
         }
-        if kind == PeriodKind::BusyPeriods {
-            progress.follow_series(&mut counters);
+        let Progress { loops, folded, epoch, .. } = &mut progress;
+        for (_, one) in loops {
+            one.close(kind, folded.as_ref(), &mut |counter, value| {
+                _ = counters.entry(counter).or_insert(value)
+            });
+            *epoch = fold(*epoch, one.epoch());
         }
         Self { counters, progress: Arc::new(progress) }
     }
@@ -134,17 +118,10 @@ impl NetworkOffsets {
             let came = begun.to_come.get(flow)?.checked_sub(*ended.to_come.get(flow)?)?;
             Some(*to_come > came)
         };
-        let is_alike = |(key, end): (&(u32, u32), &RankProgress)| {
-            let (by, graph) = (growth.get(Counter::Operations(key.0, key.1)), &self.graphs[&key.0]);
-            let first = begun.ranks.get(key)?.begun;
-            let completed = |series| growth.get(Counter::Series(key.0, series));
-            let waits = end.beyond.iter().all(|(place, _)| graph.needs_as_many(key.1, *place, by));
-            Some(by == 0 || waits && graph.are_again(key.1, first + by..end.top + by + 1, by, completed))
-        };
         let recurs = self.epoch == begun.epoch
             && self.masks.is_empty()
             && self.to_come.iter().all(|flow| has_more(flow) == Some(true))
-            && ended.ranks.iter().all(|rank| is_alike(rank) == Some(true));
+            && self.each_loop([begun, ended]).all(|(now, ends)| now.recurs(ends, &growth));
         recurs.then_some(growth)
     }
 
@@ -191,46 +168,22 @@ impl NetworkOffsets {
                 before.to_come.get(flow).copied().unwrap_or(*to_come).wrapping_sub(*to_come),
             );
         }
-        for (key, now) in &self.collectives {
-            let further = |run: u32| growth.get(Counter::Messages(key.0, key.1, run));
-            let came = before.collectives.get(key).map_or(0, |then| then.to_come.wrapping_sub(now.to_come));
-            limit(now.to_come.saturating_sub(1), came);
-            let (by, graph) = (further(key.2), self.graphs.get(&key.0)?);
-            let first = self.undelivered.get(key).copied().unwrap_or(u32::MAX).min(now.posted);
-            let end = self.shape(key.0, key.1)?.alike(&now.run, first, further);
-            limit(if graph.stays_on_line(by) { end.saturating_sub(now.posted) } else { 0 }, by);
+        for (now, [before]) in self.each_loop([before]) {
+            times = times.min(now.fits(self.kind, before, &growth)?);
         }
-        if self.kind < PeriodKind::Layers {
-            return Some(times);
-        }
-        Some(times.min(self.fits_ranks(before, &growth)?))
+        Some(times)
     }
 
-    /// Does the same for the operations of ranks.
-    fn fits_ranks(&self, before: &Self, growth: &Self) -> Option<u64> {
-        let mut times = u64::MAX;
-        let mut members: BTreeMap<(u32, u32), u32> = BTreeMap::new();
-        for (key, rank) in &self.ranks {
-            times =
-                times.min(rank.fits(growth.get(Counter::Operations(key.0, key.1)), before.ranks.get(key)?)?);
-            let LoopRegion { by, strides, .. } = &rank.region;
-            let periods = growth.get(Counter::Operations(key.0, key.1)) / by;
-            for SeriesStride { series, by: stride, .. } in strides.iter().filter(|_| periods > 0) {
-                if growth.get(Counter::Series(rank.job, *series)) != stride * periods {
-                    return None;
-                }
-                *members.entry((rank.job, *series)).or_default() += 1;
-            }
-        }
-        // All members of a collective progress.
-        let is_complete = |(counter, growth): (&Counter, &u64)| match counter {
-            Counter::Series(job, series) if *growth > 0 => {
-                members.get(&(*job, *series)).copied().unwrap_or(0)
-                    == self.members(&self.graphs[job], *series)
-            }
-            _ => true,
-        };
-        growth.counters.iter().all(is_complete).then_some(times)
+    /// Returns the readings of applications, each with those of other offsets. An application without a reading in all of
+    /// them has no part in the scope.
+    fn each_loop<'a, const N: usize>(
+        &'a self,
+        others: [&'a Self; N],
+    ) -> impl Iterator<Item = (&'a dyn Loops, [&'a dyn Loops; N])> {
+        self.loops.iter().filter_map(move |(id, own)| {
+            let found = others.map(|other| other.loops_of(*id));
+            found.iter().all(Option::is_some).then(|| (&**own, found.map(|one| one.unwrap_or(&**own))))
+        })
     }
 
     fn get(&self, counter: Counter) -> u32 {
@@ -263,96 +216,43 @@ impl Progress {
         }
     }
 
-    fn follow_collectives(&mut self, endpoint: &Endpoint, counters: &mut FxHashMap<Counter, u64>) {
-        let mut collectives: Vec<_> = collectives_at(endpoint).collect();
-        collectives.sort_by_key(|(_, progress)| (progress.job, progress.number, progress.run.start));
-        for (graph, progress) in collectives {
-            let key = (progress.job, progress.number, progress.run.start);
-            self.epoch =
-                [key.0, key.1, key.2].into_iter().fold(self.epoch, |hash, word| fold(hash, word.into()));
-            counters.insert(Counter::Messages(key.0, key.1, key.2), progress.posted.into());
-            self.collectives.insert(key, progress);
-            self.graphs.entry(key.0).or_insert_with(|| graph.clone());
-        }
-        for id in endpoint.undelivered() {
-            if let Some(run) = self.run_of(id.job, id.number, id.place) {
-                let first = self.undelivered.entry((id.job, id.number, run)).or_insert(u32::MAX);
-                *first = (*first).min(id.place);
-            }
-        }
-    }
-
-    fn follow_ranks(&mut self, endpoint: &Endpoint, counters: &mut FxHashMap<Counter, u64>) {
-        let programs = endpoint.applications.of::<Programs>();
-        let ranks = programs.into_iter().flat_map(|programs| programs.ranks(self.kind));
-        for (place, (graph, rank)) in (0..).zip(ranks) {
-            let (key, region) = ((rank.job, rank.rank), &rank.region);
-            self.epoch = [key.0, key.1, region.start, region.by]
-                .into_iter()
-                .fold(self.epoch, |hash, word| fold(hash, word.into()));
-            self.graphs.entry(key.0).or_insert_with(|| graph.clone());
-            self.programs.insert((endpoint.node(), place), key);
-            counters.insert(Counter::Operations(key.0, key.1), rank.begun.into());
-            for SeriesStride { series, first, by } in &region.strides {
-                let completed = first + by * region.periods(rank.begun);
-                counters.entry(Counter::Series(key.0, *series)).or_insert(completed.into());
-            }
-            self.ranks.insert(key, rank);
-        }
-    }
-
-    /// Counts the completed collectives of each series, as of the first member.
-    fn follow_series(&self, counters: &mut FxHashMap<Counter, u64>) {
-        for (job, graph) in &self.graphs {
-            let first = |rank| match &self.folded {
-                Some(group) => folded::first_rank(group, *job, graph, rank),
-                None => rank,
+    /// Reads the parts of applications at a host.
+    fn read(&mut self, endpoint: &Endpoint, counters: &mut FxHashMap<Counter, u64>) {
+        for (id, part) in endpoint.applications.with_numbers() {
+            let known = self.loops.iter().position(|one| one.0 == id);
+            let Some(place) = known.or_else(|| {
+                self.loops.push((id, part.loops()?));
+                Some(self.loops.len() - 1)
+            }) else {
+                continue;
             };
-            let completed = |rank| self.ranks.get(&(*job, first(rank))).map(|rank| rank.begun);
-            let of = |series| Some((Counter::Series(*job, series), graph.behind(series, completed)?.into()));
-            counters.extend((0..graph.series()).filter_map(of));
+            let count = &mut |counter, value| _ = counters.entry(counter).or_insert(value);
+            self.loops[place].1.read(self.kind, endpoint.node(), part, &mut endpoint.undelivered(), count);
         }
     }
 
-    /// Returns the number of members of a series.
-    fn members(&self, graph: &Graph, series: u32) -> u32 {
-        match &self.folded {
-            Some(group) => folded::members(group, graph, series),
-            None => graph.members(series),
-        }
+    fn loops_of(&self, id: ApplicationId) -> Option<&dyn Loops> {
+        self.loops.iter().find(|one| one.0 == id).map(|one| &*one.1)
     }
 
-    fn shape(&self, job: u32, number: u32) -> Option<&Shape> {
-        let graph = self.graphs.get(&job)?;
-        match graph.shared(number).what {
-            What::Collective { shape, .. } => Some(&graph.shapes[index(shape)]),
-            What::Message { .. } => None,
-        }
+    fn loops_of_job(&self, job: u32) -> Option<&dyn Loops> {
+        self.loops_of(ApplicationId::of_job(job))
     }
 
-    /// Returns the first message of the run with a message.
-    fn run_of(&self, job: u32, number: u32, place: u32) -> Option<u32> {
-        Some(self.shape(job, number)?.run_of(place))
+    /// Returns the work of all applications that is done, and all their work.
+    pub fn work_done(&self) -> (u64, u64) {
+        self.loops.iter().map(|one| one.1.done()).fold((0, 0), |sum, one| (sum.0 + one.0, sum.1 + one.1))
     }
 
-    /// Returns the completed operations, and the operations of all jobs.
-    pub fn operations_begun(&self) -> (u64, u64) {
-        let of = |rank: &RankProgress| {
-            (u64::from(rank.begun), u64::from(self.graphs[&rank.job].ranks[index(rank.rank)].count()))
-        };
-        self.ranks.values().map(of).fold((0, 0), |sum, one| (sum.0 + one.0, sum.1 + one.1))
-    }
-
-    /// Returns the messages to post, or the periods of operations to come, of all ranks.
+    /// Returns the periods left in the loops of all applications.
     pub fn periods_left(&self) -> u64 {
-        let messages = self.collectives.values().map(|progress| progress.run.end - progress.posted);
-        let periods = self.ranks.values().map(|rank| (rank.region.end - rank.begun) / rank.region.by);
-        messages.chain(periods).map(u64::from).sum()
+        self.loops.iter().map(|one| one.1.left()).sum()
     }
 
     /// Returns the words read for the offsets.
     pub fn cost(&self) -> u64 {
-        wide(2 * self.outputs + 30 * (self.flows + self.collectives.len() + self.ranks.len()))
+        let entries: u64 = self.loops.iter().map(|one| one.1.entries()).sum();
+        wide(2 * self.outputs + 30 * self.flows) + 30 * entries
     }
 
     fn mask(&self, counter: Counter) -> u32 {
@@ -366,17 +266,14 @@ impl Offsets for NetworkOffsets {
             Some(group) => folded::canonical(group, counter),
             None => counter,
         };
-        let counter = match counter {
-            Counter::Timer(node, token) => match self.programs.get(&(node, (token >> 32) as u8)) {
-                Some((job, rank)) => Counter::Operations(*job, *rank),
-                None => return 0,
-            },
-            Counter::Messages(job, number, place) => match self.run_of(job, number, place) {
-                Some(run) => Counter::Messages(job, number, run),
-                None => return 0,
-            },
-            other => other,
+        let known = match counter {
+            Counter::Timer(_, token) => {
+                self.loops_of(ApplicationId::of_timer(token)).and_then(|one| one.counter(counter))
+            }
+            Counter::Messages(job, ..) => self.loops_of_job(job).and_then(|one| one.counter(counter)),
+            other => Some(other),
         };
+        let Some(counter) = known else { return 0 };
         self.counters.get(&counter).copied().unwrap_or(0)
     }
 
@@ -389,15 +286,25 @@ impl Offsets for NetworkOffsets {
     }
 
     fn turn(&self, job: u32, number: u32) -> (u32, u32) {
-        self.graphs.get(&job).map_or((0, number), |graph| graph.turn(number))
+        self.loops_of_job(job).map_or((0, number), |one| one.turn(job, number))
     }
 
     fn numbered(&self, job: u32, series: u32, place: u32) -> u32 {
-        self.graphs.get(&job).map_or(Some(place), |graph| graph.numbered(series, place)).unwrap_or(u32::MAX)
+        self.loops_of_job(job).map_or(place, |one| one.numbered(job, series, place))
     }
 
     fn far(&self, node: u32, port: u16) -> (u32, u16) {
         let end = &self.wiring.ports[index(node)][PortId(port)];
         (end.peer, end.peer_port.0)
+    }
+}
+
+impl Growth for NetworkOffsets {
+    fn of(&self, counter: Counter) -> u32 {
+        self.get(counter)
+    }
+
+    fn each(&self, call: &mut dyn FnMut(Counter, u64)) {
+        self.counters.iter().for_each(|(counter, growth)| call(*counter, *growth));
     }
 }

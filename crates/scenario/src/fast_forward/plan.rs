@@ -1,13 +1,12 @@
 //! Plan of the longer levels: the marks of the next probes of steps, layers and iterations.
 
 use xoff_engine::Checkpoint;
-use xoff_models::application::Cycle;
+use xoff_models::application::{Application, Cycle};
 use xoff_models::endpoint::UnderWay;
 use xoff_models::node::Node;
 use xoff_units::wide;
 
 use super::level::{LAYERS, Level, STEPS};
-use super::offsets::collectives_at;
 use super::period::Stage;
 use super::search::{CALM, Search};
 use super::shared::Shared;
@@ -78,7 +77,7 @@ impl Search {
         };
         // A loop of a library sends on all of its channels.
         let is_loop = endpoint.packets_in_loop() > 0;
-        let left = collectives_at(endpoint).map(|(_, progress)| progress.run.end - progress.posted);
+        let left = endpoint.applications.each().flat_map(Application::messages_left);
         let left = if is_loop { left.sum() } else { left.max().unwrap_or(0) };
         let message = |flow: UnderWay| Some((flow.message?.0, (flow.alike + 1).saturating_sub(flow.sent)));
         let Some((packets, rest)) =

@@ -153,7 +153,7 @@ impl BusyPeriods {
             return None;
         }
         let offsets = NetworkOffsets::of(cp, &scope.nodes, PeriodKind::BusyPeriods, shared.folded.as_ref());
-        let (begun, operations) = offsets.operations_begun();
+        let (begun, operations) = offsets.work_done();
         if scope.is_whole {
             shared.budget.expect(events / begun.max(1) * operations);
         }
