@@ -379,7 +379,7 @@ impl<M: State> EventSet<M> {
                     walk.reminder(at);
                     reminders.push(*token);
                 }
-                Timer::Operation => walk.computed(at, token),
+                Timer::Computation => walk.computed(at, token),
                 Timer::Outside => walk.interruption(at),
             }
         }

@@ -69,10 +69,10 @@ pub enum Timer {
     /// retransmission deadline moves from 50 us to 60 us, and the timer set for 50 us stays. At 50 us the
     /// node does nothing but set a timer for 60 us ([`state::StateVisitor::reminder`]).
     Reminder,
-    /// Ends the computation of an operation of a program. The lowest 32 bits of the token are the index of
-    /// the operation ([`state::Counter::Operations`]). Treated as [`Timer::Outside`] by a fast-forward of
-    /// packets or of steps of a collective, which are shorter than an operation.
-    Operation,
+    /// Ends a computation. The lowest 32 bits of the token may count computations ([`state::Counter::Timer`]).
+    /// Treated as [`Timer::Outside`] in periods that are shorter than a computation
+    /// ([`state::PeriodKind::Within`]).
+    Computation,
     /// Set by the input of the run, such as the start of a flow, or a fault. Comparisons ignore the timer,
     /// and fast-forward ends before the timer expires ([`state::StateVisitor::outside`]).
     Outside,

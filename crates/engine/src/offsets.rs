@@ -1,27 +1,27 @@
 //! Offsets: the values of all counters that never stop growing, at one moment.
 //!
-//! Two states are compared relative to such counters: packets of a flow, bytes of an output, operations of a
-//! rank. A visitor subtracts the offsets from a state before it digests the state. When a state is shifted or
+//! Two states are compared relative to such counters: packets of a flow, bytes of an output, computations of a
+//! program. A visitor subtracts the offsets from a state before it digests the state. When a state is shifted or
 //! repeated, the visitor adds the growth of each counter instead. Example: a flow has sent 400 packets, and
 //! expects packet 405. The digest contains 405 − 400 = 5. After a repetition with 120 packets, the flow
 //! expects packet 525.
 
-/// The kind of a period: the boundaries that the period may cross.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Default)]
+/// The kind of a period: what may end in the period. Kinds of one class are told apart by numbers of the model's own, and a
+/// higher number may cross more.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum PeriodKind {
-    /// Packets: no message ends in the period.
-    #[default]
-    Packets,
-    /// Steps of a collective: messages end in the period. The end of a message counts relative to the packets
-    /// of the flow.
-    Steps,
-    /// Layers: operations of programs end in the period, with all their messages.
-    Layers,
-    /// Iterations: like layers, but longer. A period may contain repeated layers.
-    Iterations,
-    /// Busy periods: from one quiet moment to the next. Operations count relative to the present operation of
-    /// each program.
-    BusyPeriods,
+    /// No computation ends in the period ([`Timer::Computation`](crate::Timer::Computation)).
+    Within(u8),
+    /// Computations end in the period.
+    Across(u8),
+    /// From one quiet moment to the next.
+    Busy,
+}
+
+impl Default for PeriodKind {
+    fn default() -> Self {
+        Self::Within(0)
+    }
 }
 
 /// A counter that never stops growing.
@@ -38,14 +38,11 @@ pub enum Counter {
     /// A counter that both ends of a link keep for a traffic class, such as bytes sent under credits; by
     /// node, output and class.
     Class(u32, u16, u8),
-    /// Messages that a sender has posted, by job, collective, and index of a message of the sender.
-    Messages(u32, u32, u32),
-    /// Operations that a rank has completed, by job and rank.
-    Operations(u32, u32),
-    /// Operations that a program has completed, by node and token of the timer of an operation. The lowest 32
-    /// bits of the token are the index of the operation.
+    /// A counter that a component names itself: a kind, and up to three numbers. Example: the finished operations of a rank.
+    Own(u8, [u32; 3]),
+    /// What the lowest 32 bits of the token of a computation's timer count, by node and token.
     Timer(u32, u64),
-    /// Collectives of a series that are completed, by job and series.
+    /// Members of a series of numbers that are done, by owner and series.
     Series(u32, u32),
 }
 
@@ -56,7 +53,7 @@ pub trait Offsets {
 
     /// Returns the kind of the period.
     fn kind(&self) -> PeriodKind {
-        PeriodKind::Packets
+        PeriodKind::default()
     }
 
     /// Returns the largest value of a counter, which wraps around to 0. One less than a power of two.
@@ -64,22 +61,21 @@ pub trait Offsets {
         u32::MAX
     }
 
-    /// Returns the series of a collective, and the index of the collective in the series.
-    fn turn(&self, _job: u32, number: u32) -> (u32, u32) {
+    /// Returns the series of an owner's number, and the index in the series.
+    fn turn(&self, _owner: u32, number: u32) -> (u32, u32) {
         (0, number)
     }
 
-    /// Returns the number of the collective at an index of a series; the inverse of [`Offsets::turn`].
-    fn numbered(&self, _job: u32, _series: u32, place: u32) -> u32 {
+    /// Returns the number at an index of a series; the inverse of [`Offsets::turn`].
+    fn numbered(&self, _owner: u32, _series: u32, place: u32) -> u32 {
         place
     }
 
-    /// Returns the number of the collective that follows `number` in the series, as many collectives later as
-    /// the series has completed ([`Counter::Series`]). Example: collectives 3, 7 and 11 form a series. After
-    /// one completed collective, collective 3 becomes 7.
-    fn number(&self, job: u32, number: u32) -> u32 {
-        let (series, place) = self.turn(job, number);
-        self.numbered(job, series, place + self.offset(Counter::Series(job, series)) as u32)
+    /// Returns the number that follows `number` in its series, as many places later as members are done
+    /// ([`Counter::Series`]). Example: 3, 7 and 11 form a series. After one member, 3 becomes 7.
+    fn number(&self, owner: u32, number: u32) -> u32 {
+        let (series, place) = self.turn(owner, number);
+        self.numbered(owner, series, place + self.offset(Counter::Series(owner, series)) as u32)
     }
 
     /// Returns node and output at the other end of a link, from node and in-link.
@@ -121,12 +117,12 @@ impl Offsets for Part<'_> {
         self.origin.mask(counter)
     }
 
-    fn turn(&self, job: u32, number: u32) -> (u32, u32) {
-        self.origin.turn(job, number)
+    fn turn(&self, owner: u32, number: u32) -> (u32, u32) {
+        self.origin.turn(owner, number)
     }
 
-    fn numbered(&self, job: u32, series: u32, place: u32) -> u32 {
-        self.origin.numbered(job, series, place)
+    fn numbered(&self, owner: u32, series: u32, place: u32) -> u32 {
+        self.origin.numbered(owner, series, place)
     }
 
     fn far(&self, node: u32, link: u16) -> (u32, u16) {

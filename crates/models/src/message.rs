@@ -21,6 +21,21 @@ pub struct MessageId {
     pub place: u32,
 }
 
+/// The kind of the counter of the messages that a sender has posted: by job, operation, and a message of the sender.
+pub const POSTED: u8 = 0;
+
+impl MessageId {
+    /// Returns the counter of the messages that the sender of this message has posted.
+    pub const fn posted(self) -> Counter {
+        Counter::Own(POSTED, [self.job, self.number, self.place])
+    }
+
+    /// Visits the index of another message of the same operation.
+    fn walk_place(self, place: &mut u32, walk: &mut StateVisitor<'_>) {
+        walk.counted(Self { place: *place, ..self }.posted(), place);
+    }
+}
+
 /// A message posted to a connection.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Post {
@@ -66,6 +81,14 @@ impl After {
             Self::Elsewhere => 4,
         }
     }
+
+    /// Visits the condition before a message or an operation with this message.
+    pub fn walk(&mut self, id: MessageId, walk: &mut StateVisitor<'_>) {
+        walk.value(self.kind());
+        if let Self::Message(place) = self {
+            id.walk_place(place, walk);
+        }
+    }
 }
 
 /// A message in flight.
@@ -85,9 +108,10 @@ pub struct Message {
 
 impl State for MessageId {
     fn walk(&mut self, walk: &mut StateVisitor<'_>) {
+        let id = *self;
         let Self { job, number, place } = self;
         walk.value(u64::from(*job));
-        walk.message(*job, *number, place);
+        id.walk_place(place, walk);
         walk.number(*job, number);
     }
 }
@@ -96,10 +120,7 @@ impl State for Message {
     /// Posting and departure times are written to tables, and are therefore part of the state.
     fn walk(&mut self, walk: &mut StateVisitor<'_>) {
         let Self { post: Post { id, flow: _, bytes, after }, posted, left, port, class } = self;
-        walk.value(after.kind());
-        if let After::Message(place) = after {
-            walk.message(id.job, id.number, place);
-        }
+        after.walk(*id, walk);
         id.walk(walk);
         walk.value(*bytes);
         walk.moment(posted);
@@ -123,9 +144,9 @@ impl Row for Delivered {
     fn shift(&mut self, by: Duration, on: &dyn Offsets) {
         let Self { message: Message { post: Post { id, after, .. }, posted, left, .. }, at, dst: _ } = self;
         if let After::Message(place) = after {
-            *place += on.offset(Counter::Messages(id.job, id.number, *place)) as u32;
+            *place += on.offset(MessageId { place: *place, ..*id }.posted()) as u32;
         }
-        id.place += on.offset(Counter::Messages(id.job, id.number, id.place)) as u32;
+        id.place += on.offset(id.posted()) as u32;
         id.number = on.number(id.job, id.number);
         for moment in [posted, left, at] {
             *moment += by;

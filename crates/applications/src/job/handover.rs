@@ -30,10 +30,7 @@ impl State for Handover {
     fn walk(&mut self, walk: &mut StateVisitor<'_>) {
         let Self { at, id, after } = self;
         walk.moment(at);
-        walk.value(after.kind());
-        if let After::Message(place) = after {
-            walk.message(id.job, id.number, place);
-        }
+        after.walk(*id, walk);
         id.walk(walk);
     }
 }

@@ -8,9 +8,9 @@ use std::ops::Range;
 use std::sync::Arc;
 
 use xoff_engine::state::{Counter, Offsets, PeriodKind, Row, State, StateVisitor};
-use xoff_models::application::Cycle;
+use xoff_models::application::{Cycle, period};
 use xoff_models::framing::Framing;
-use xoff_models::message::After;
+use xoff_models::message::{After, MessageId};
 use xoff_units::{Duration, index, wide};
 
 use super::graph::Graph;
@@ -27,14 +27,14 @@ impl State for Programs {
             }
             program.handovers.walk(walk);
             match walk.kind() {
-                PeriodKind::Layers | PeriodKind::Iterations | PeriodKind::BusyPeriods => {
+                PeriodKind::Across(_) | PeriodKind::Busy => {
                     program.walk_operations(walk);
                     continue;
                 }
-                PeriodKind::Steps => program.walk_messages(walk),
-                PeriodKind::Packets => walk.same(
+                period::PACKETS => walk.same(
                     program.active.values().map(|a| u64::from(a.to_come) << 32 | u64::from(a.to_leave)).sum(),
                 ),
+                PeriodKind::Within(_) => program.walk_messages(walk),
             }
             // Finished operations do not recur.
             walk.same(u64::from(program.over.0) << 32 | wide(program.over.1.len()));
@@ -44,14 +44,22 @@ impl State for Programs {
     }
 }
 
+/// The kind of the counter of the operations that a rank has finished: by job and rank.
+pub(super) const OPERATIONS: u8 = 1;
+
+/// Returns the counter of the operations that a rank has finished.
+pub(super) const fn operations(job: u32, rank: u32) -> Counter {
+    Counter::Own(OPERATIONS, [job, rank, 0])
+}
+
 /// Returns the index of the loop region of a kind of period.
 fn level(kind: PeriodKind) -> usize {
-    usize::from(kind == PeriodKind::Iterations)
+    usize::from(kind == period::ITERATIONS)
 }
 
 impl Row for Ended {
     fn shift(&mut self, by: Duration, on: &dyn Offsets) {
-        let further = on.offset(Counter::Operations(self.job, self.rank)) as u32;
+        let further = on.offset(operations(self.job, self.rank)) as u32;
         self.place += further;
         if let After::Operation(place) = &mut self.after {
             *place += further;
@@ -71,28 +79,29 @@ impl Program {
         // In a busy period no operation is beyond the region: a smaller number of open predecessors is
         // another state.
         let (by, end) = match walk.kind() {
-            PeriodKind::BusyPeriods => (0, u32::MAX),
+            period::BUSY => (0, u32::MAX),
             kind => (self.stretches[level(kind)].by, self.stretches[level(kind)].end),
         };
         let (job, rank) = (self.job, self.rank);
-        let further = walk.further_operations(job, rank);
+        let counter = operations(job, rank);
+        let further = walk.further(counter);
         walk.value(u64::from(by));
         walk.rows(&mut self.ended);
-        walk.operation(job, rank, &mut self.over.0);
+        walk.counted(counter, &mut self.over.0);
         self.over.1 = std::mem::take(&mut self.over.1).into_iter().map(|place| place + further).collect();
         walk.value(wide(self.over.1.len()));
         for place in &self.over.1 {
-            walk.operation(job, rank, &mut { *place });
+            walk.counted(counter, &mut { *place });
         }
         let mut active: Vec<_> = self.active.drain().collect();
         active.sort_unstable_by_key(|active| active.0);
         walk.value(wide(active.len()));
         for (place, active) in &mut active {
             walk.begun(*place, &mut active.start);
-            walk.operation(job, rank, place);
+            walk.counted(counter, place);
             walk.value(active.after.kind());
             match &mut active.after {
-                After::Operation(place) => walk.operation(job, rank, place),
+                After::Operation(place) => walk.counted(counter, place),
                 After::Message(message) => walk.value(u64::from(*message)),
                 After::Start | After::Begun | After::Elsewhere => {}
             }
@@ -105,7 +114,7 @@ impl Program {
         early.sort_unstable_by_key(|early| early.0);
         walk.value(wide(early.len()));
         for (place, messages) in &mut early {
-            walk.operation(job, rank, place);
+            walk.counted(counter, place);
             walk.value(wide(messages.len()));
             for (message, posted) in messages {
                 walk.value(u64::from(*message));
@@ -117,7 +126,7 @@ impl Program {
         let mut waiting: Vec<_> = std::mem::take(&mut self.waiting).into_iter().collect();
         walk.value(wide(waiting.len()));
         for (place, missing) in &mut waiting {
-            walk.operation(job, rank, place);
+            walk.counted(counter, place);
             walk.value(u64::from(*missing));
         }
         walk.same(wide(beyond.len()));
@@ -132,7 +141,7 @@ impl Program {
             walk.value(u64::from(*unit) << 1 | u64::from(*is_busy));
             walk.value(wide(queue.len()));
             for place in queue {
-                walk.operation(job, rank, place);
+                walk.counted(counter, place);
             }
         }
     }
@@ -165,9 +174,7 @@ impl Program {
     fn rank_progress(&self, kind: PeriodKind) -> RankProgress {
         // In a busy period a waiting operation counts by its open predecessors alone.
         let (region, begun, end) = match kind {
-            PeriodKind::BusyPeriods => {
-                (LoopRegion { by: 1, ..LoopRegion::whole(self.over.0) }, self.over.0, 0)
-            }
+            period::BUSY => (LoopRegion { by: 1, ..LoopRegion::whole(self.over.0) }, self.over.0, 0),
             _ => {
                 let region = &self.stretches[level(kind)];
                 (region.clone(), region.begin(self.over.0), region.end)
@@ -222,7 +229,7 @@ impl Program {
                 let shape = &graph.shapes[index(shape)];
                 for run in shape.runs(own) {
                     active.walk_run(
-                        walk.further(*job, number, run.start),
+                        walk.further(MessageId { job: *job, number, place: run.start }.posted()),
                         shape,
                         &run,
                         shape.sends(own).start,

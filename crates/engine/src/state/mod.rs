@@ -314,44 +314,33 @@ impl<'a> StateVisitor<'a> {
         self.origin.kind()
     }
 
-    /// Visits the index of a message of a collective: `number` is the number of the collective.
-    pub fn message(&mut self, job: u32, number: u32, place: &mut u32) {
-        self.relative(place, self.count(Counter::Messages(job, number, *place)));
+    /// Visits a number that counts on from a counter.
+    pub fn counted(&mut self, counter: Counter, number: &mut u32) {
+        self.relative(number, self.count(counter));
     }
 
-    /// Returns the number of messages by which a shift or repetition moves the sender of a message ahead;
-    /// otherwise zero.
-    pub fn further(&self, job: u32, number: u32, place: u32) -> u32 {
-        if self.by() > Duration::ZERO { self.count(Counter::Messages(job, number, place)) } else { 0 }
+    /// Returns the growth of a counter by which a shift or repetition moves the state ahead; otherwise zero.
+    pub fn further(&self, counter: Counter) -> u32 {
+        if self.by() > Duration::ZERO { self.count(counter) } else { 0 }
     }
 
-    /// Visits the index of an operation in the program of a rank.
-    pub fn operation(&mut self, job: u32, rank: u32, place: &mut u32) {
-        self.relative(place, self.count(Counter::Operations(job, rank)));
-    }
-
-    /// Returns the number of operations by which a shift or repetition moves a rank ahead; otherwise zero.
-    pub fn further_operations(&self, job: u32, rank: u32) -> u32 {
-        if self.by() > Duration::ZERO { self.count(Counter::Operations(job, rank)) } else { 0 }
-    }
-
-    /// Visits the number of a collective of a job ([`Offsets::number`]).
-    pub fn number(&mut self, job: u32, number: &mut u32) {
+    /// Visits a number of a series ([`Offsets::number`]).
+    pub fn number(&mut self, owner: u32, number: &mut u32) {
         match self.action {
             Action::Digest(_) => {
-                let (series, place) = self.origin.turn(job, *number);
+                let (series, place) = self.origin.turn(owner, *number);
                 self.value(u64::from(series));
-                self.value(u64::from(place.wrapping_sub(self.count(Counter::Series(job, series)))));
+                self.value(u64::from(place.wrapping_sub(self.count(Counter::Series(owner, series)))));
             }
-            Action::Shift(_) | Action::Repeat(_) => *number = self.origin.number(job, *number),
+            Action::Shift(_) | Action::Repeat(_) => *number = self.origin.number(owner, *number),
             Action::Note(_) => {}
         }
     }
 
-    /// Visits the end of a computation, and the token of its timer. In a period of packets or of steps the
-    /// end is an event from outside, as these periods are shorter than an operation.
+    /// Visits the end of a computation, and the token of its timer. In a period within computations the end is an
+    /// event from outside.
     pub(crate) fn computed(&mut self, at: &mut Moment, token: &mut u64) {
-        if self.origin.kind() < PeriodKind::Layers {
+        if matches!(self.origin.kind(), PeriodKind::Within(_)) {
             self.interruption(at);
             return;
         }

@@ -133,12 +133,12 @@ impl<'a> StateVisitor<'a> {
         }
     }
 
-    /// Visits the start of an entry of a sequence, such as an operation of a program; `place` is the index of
+    /// Visits the start of an entry of a sequence, such as the operations of a program; `place` is the index of
     /// the entry. The start is only recorded. If the entry was the same at the start of the period, its start
     /// stays. Otherwise the start must be one period later than the start of the earlier entry, and moves
     /// ahead. In a busy period the start decides later events, and is visited as a moment.
     pub fn begun(&mut self, place: u32, at: &mut Moment) {
-        if self.origin.kind() == PeriodKind::BusyPeriods {
+        if self.origin.kind() == PeriodKind::Busy {
             return self.moment(at);
         }
         match &mut self.action {

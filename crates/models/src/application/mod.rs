@@ -16,6 +16,7 @@
 //! at that host hears of it by [`Application::deliver`].
 
 mod loops;
+pub mod period;
 mod plan;
 mod run;
 

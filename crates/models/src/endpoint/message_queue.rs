@@ -1,15 +1,18 @@
 //! Posted messages of a connection that are not yet acknowledged.
 
+use std::cell::Cell;
+use std::sync::Arc;
+
+use xoff_engine::state;
+use xoff_engine::state::{State, StateVisitor};
+use xoff_units::{Moment, wide};
+
+use crate::application::period;
 use crate::flow::{Few, MessageLog};
 use crate::framing::Framing;
 use crate::ids::PortId;
 use crate::message::{Message, MessageId, Post};
 use crate::packet::Packet;
-use std::cell::Cell;
-use std::sync::Arc;
-use xoff_engine::state;
-use xoff_engine::state::{PeriodKind, State, StateVisitor};
-use xoff_units::{Moment, wide};
 
 /// A message of a connection without a full ACK.
 #[derive(Debug, Clone)]
@@ -46,7 +49,7 @@ impl State for Messages {
     /// Between two ends of messages only packets count; across messages the ends count as well.
     fn walk(&mut self, walk: &mut StateVisitor<'_>) {
         let Self { endings, log, within, bytes, is_closed } = self;
-        if walk.kind() == PeriodKind::Packets {
+        if walk.kind() == period::PACKETS {
             walk.same(wide(endings.len()));
             walk.same(*bytes);
             return;

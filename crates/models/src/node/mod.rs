@@ -398,7 +398,7 @@ impl EngineNode for Node {
     fn timer(token: u64) -> Timer {
         match token::without_number(token::unpack(token).0) {
             token::RTO | token::FIRST_RTO => Timer::Reminder,
-            token::COMPUTED => Timer::Operation,
+            token::COMPUTED => Timer::Computation,
             token::START | token::RELEASED | token::BEGIN | token::FAULT => Timer::Outside,
             _ => Timer::Future,
         }

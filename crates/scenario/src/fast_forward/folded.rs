@@ -5,7 +5,7 @@
 
 use xoff_engine::state::Counter;
 use xoff_models::ids::PortId;
-use xoff_models::message::MessageId;
+use xoff_models::message::{MessageId, POSTED};
 use xoff_models::symmetry::Symmetry;
 
 /// Returns the counter that stands for a counter.
@@ -27,10 +27,9 @@ pub fn canonical(group: &Symmetry, counter: Counter) -> Counter {
             let (node, port) = output(node, port);
             Counter::Class(node, port, class)
         }
-        Counter::Messages(job, number, place) => {
-            let MessageId { number, place, .. } = group.first_message(MessageId { job, number, place });
-            Counter::Messages(job, number, place)
+        Counter::Own(POSTED, [job, number, place]) => {
+            group.first_message(MessageId { job, number, place }).posted()
         }
-        Counter::Operations(..) | Counter::Series(..) | Counter::Timer(..) => counter,
+        Counter::Own(..) | Counter::Series(..) | Counter::Timer(..) => counter,
     }
 }

@@ -5,6 +5,7 @@
 
 use xoff_engine::Fingerprint;
 use xoff_engine::state::{PeriodKind, Snapshot};
+use xoff_models::application::period;
 use xoff_units::Moment;
 
 use super::detector::Detector;
@@ -67,8 +68,8 @@ impl Level {
             cost: 0,
             last: None,
         };
-        let packets = Self { detector: Detector::baby_step_giant_step(1), ..level(PeriodKind::Packets) };
-        [packets, level(PeriodKind::Steps), level(PeriodKind::Layers), level(PeriodKind::Iterations)]
+        let packets = Self { detector: Detector::baby_step_giant_step(1), ..level(period::PACKETS) };
+        [packets, level(period::STEPS), level(period::LAYERS), level(period::ITERATIONS)]
     }
 
     /// Starts the search again.

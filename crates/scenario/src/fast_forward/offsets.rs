@@ -7,7 +7,7 @@ use rustc_hash::FxHashMap;
 use xoff_engine::Checkpoint;
 use xoff_engine::random::fold;
 use xoff_engine::state::{Counter, Offsets, PeriodKind};
-use xoff_models::application::{Growth, Loops};
+use xoff_models::application::{Growth, Loops, period};
 use xoff_models::endpoint::Endpoint;
 use xoff_models::ids::{ApplicationId, PortId};
 use xoff_models::mechanism::Hooks;
@@ -87,7 +87,7 @@ impl NetworkOffsets {
         let Progress { loops, folded, epoch, .. } = &mut progress;
         for (_, one) in loops {
             one.close(kind, folded.as_ref(), &mut |counter, value| {
-                _ = counters.entry(counter).or_insert(value)
+                _ = counters.entry(counter).or_insert(value);
             });
             *epoch = fold(*epoch, one.epoch());
         }
@@ -99,8 +99,7 @@ impl NetworkOffsets {
     pub fn since(&self, before: &Self, times: u64) -> Self {
         let grown = |(counter, now): (&Counter, &u64)| {
             // A rank without an earlier position has not moved. Credits and other counters start from zero.
-            let is_placed =
-                matches!(counter, Counter::Messages(..) | Counter::Operations(..) | Counter::Series(..));
+            let is_placed = matches!(counter, Counter::Own(..) | Counter::Series(..));
             let then = before.counters.get(counter).copied().unwrap_or(if is_placed { *now } else { 0 });
             let grown = now.wrapping_sub(then)
                 & if matches!(counter, Counter::Bytes(..)) { u64::MAX } else { self.mask(*counter).into() };
@@ -203,7 +202,7 @@ impl Progress {
                 counters.insert(Counter::Granted(flow.flow), granted.into());
                 counters.insert(Counter::Asked(flow.flow), asked.into());
             }
-            let message = flow.message.filter(|_| self.kind != PeriodKind::Packets);
+            let message = flow.message.filter(|_| self.kind != period::PACKETS);
             if let Some((_, to_come)) = message {
                 self.to_come.insert(flow.flow, to_come);
             }
@@ -270,7 +269,7 @@ impl Offsets for NetworkOffsets {
             Counter::Timer(_, token) => {
                 self.loops_of(ApplicationId::of_timer(token)).and_then(|one| one.counter(counter))
             }
-            Counter::Messages(job, ..) => self.loops_of_job(job).and_then(|one| one.counter(counter)),
+            Counter::Own(_, [job, ..]) => self.loops_of_job(job).and_then(|one| one.counter(counter)),
             other => Some(other),
         };
         let Some(counter) = known else { return 0 };

@@ -5,8 +5,9 @@
 //! repetitions is limited by the next change: a flow or message ends, an event comes from outside, or a rank
 //! has no further equal operation.
 
-use xoff_engine::state::{Counter, Offsets, PeriodKind, StateVisitor, Totals};
+use xoff_engine::state::{Counter, Offsets, StateVisitor, Totals};
 use xoff_engine::{Checkpoint, Fingerprint};
+use xoff_models::application::period;
 use xoff_models::endpoint::Endpoint;
 use xoff_models::node::Node;
 use xoff_units::{Moment, wide};
@@ -155,7 +156,7 @@ impl Replay {
         let mut progress = stall.is_some() && scope.is_whole;
         for flow in scope.endpoints(cp).flat_map(Endpoint::under_way) {
             let passed = growth.offset(Counter::Packets(flow.flow)) as u32;
-            if self.offsets.kind != PeriodKind::Packets && flow.message.is_some() {
+            if self.offsets.kind != period::PACKETS && flow.message.is_some() {
                 progress |= passed > 0;
             } else if let Some(fits) = flow.alike.saturating_sub(flow.sent + 2).checked_div(passed) {
                 progress = true;

@@ -6,6 +6,7 @@
 
 use xoff_engine::Checkpoint;
 use xoff_engine::state::{PeriodKind, Totals};
+use xoff_models::application::period;
 use xoff_models::endpoint::UnderWay;
 use xoff_models::node::Node;
 use xoff_units::{Duration, Moment, wide};
@@ -566,7 +567,7 @@ impl Search {
             Source::BusyPeriod(recall) if times > 0 => {
                 let hops = self.scope.packet_hops(cp);
                 if let Some(events) = self.busy_periods.apply(&self.scope, &recall, found.at, cp) {
-                    self.count(PeriodKind::BusyPeriods, hops, events, shared, cp);
+                    self.count(period::BUSY, hops, events, shared, cp);
                     self.busy_periods.refund(&mut self.account, shared);
                     self.restart_packets(cp);
                 }
@@ -633,14 +634,10 @@ impl Search {
     ) {
         let hops = self.scope.packet_hops(cp) - hops;
         let forwarded = &mut shared.forwarded;
-        forwarded.packet_hops[kind as usize] += hops;
+        forwarded.packet_hops[period::place(kind)] += hops;
         forwarded.packet_hops_in_components += if self.scope.is_whole { 0 } else { hops };
         forwarded.events += events;
-        *(if kind == PeriodKind::BusyPeriods {
-            &mut forwarded.busy_periods
-        } else {
-            &mut forwarded.periods
-        }) += 1;
+        *(if kind == period::BUSY { &mut forwarded.busy_periods } else { &mut forwarded.periods }) += 1;
         self.forwarded += events;
     }
 

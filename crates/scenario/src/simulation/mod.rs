@@ -5,8 +5,8 @@ mod watch;
 use std::ops::ControlFlow;
 
 use xoff_document::InputError;
-use xoff_engine::state::PeriodKind;
 use xoff_engine::{Checkpoint, Engine, Finish, Message as _, Plan as EnginePlan, Statistics};
+use xoff_models::application::period;
 use xoff_models::network::{Settings, build, run};
 use xoff_models::node::Node;
 use xoff_models::symmetry::ties::Symmetric;
@@ -196,12 +196,12 @@ fn ledger(engine: &Engine<Node>) -> Ledger {
 fn performance(hops: u64, fast_forward: FastForward, statistics: Statistics) -> Performance {
     let (forwarded, blockers) = fast_forward.end();
     let by_kind = PacketHopsByKind {
-        packets: forwarded.packet_hops[PeriodKind::Packets as usize],
-        steps: forwarded.packet_hops[PeriodKind::Steps as usize],
-        layers: forwarded.packet_hops[PeriodKind::Layers as usize..PeriodKind::BusyPeriods as usize]
+        packets: forwarded.packet_hops[period::place(period::PACKETS)],
+        steps: forwarded.packet_hops[period::place(period::STEPS)],
+        layers: forwarded.packet_hops[period::place(period::LAYERS)..period::place(period::BUSY)]
             .iter()
             .sum(),
-        busy_periods: forwarded.packet_hops[PeriodKind::BusyPeriods as usize],
+        busy_periods: forwarded.packet_hops[period::place(period::BUSY)],
     };
     let report = summary::FastForward {
         packet_hops: forwarded.packet_hops.iter().sum(),

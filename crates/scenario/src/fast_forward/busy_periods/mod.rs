@@ -20,8 +20,9 @@
 mod tests;
 
 use rustc_hash::FxHashMap;
-use xoff_engine::state::{PeriodKind, Snapshot, StateVisitor, Totals};
+use xoff_engine::state::{Snapshot, StateVisitor, Totals};
 use xoff_engine::{Checkpoint, Fingerprint, Kept};
+use xoff_models::application::period;
 use xoff_models::node::Node;
 use xoff_units::{Duration, Moment};
 
@@ -152,7 +153,7 @@ impl BusyPeriods {
             self.open = None;
             return None;
         }
-        let offsets = NetworkOffsets::of(cp, &scope.nodes, PeriodKind::BusyPeriods, shared.folded.as_ref());
+        let offsets = NetworkOffsets::of(cp, &scope.nodes, period::BUSY, shared.folded.as_ref());
         let (begun, operations) = offsets.work_done();
         if scope.is_whole {
             shared.budget.expect(events / begun.max(1) * operations);

@@ -4,6 +4,7 @@ use std::collections::BTreeSet;
 
 use serde_json::Value;
 use xoff_engine::Plan;
+use xoff_models::application::period;
 use xoff_units::Duration;
 
 use super::*;
@@ -88,7 +89,7 @@ fn a_run_with_replayed_busy_periods_ends_as_a_full_run() {
     let (outcome, forwarded) = run(nothing);
     assert_eq!(results(&outcome), results(&usual()));
     let hops = outcome.summary.performance.data_packet_hops;
-    let share = forwarded.packet_hops[PeriodKind::BusyPeriods as usize] as f64 / hops as f64;
+    let share = forwarded.packet_hops[period::place(period::BUSY)] as f64 / hops as f64;
     // In the first iteration connections begin, and in the last they end.
     assert!(share > 0.4 && forwarded.busy_periods > 10, "{share} {}", forwarded.busy_periods);
 }
