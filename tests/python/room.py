@@ -20,7 +20,9 @@ _KIND = """    /// A frame of the test.
     };
 }
 """
-_HEARS = """    fn on_control(&mut self, frame: &Packet, _: crate::ids::PortId, _: &Core, _: &mut Effects) -> Verdict {
+_HEARS = """    fn on_control(
+        &mut self, frame: &Packet, _: crate::parts::ids::PortId, _: &Core, _: &mut Effects
+    ) -> Verdict {
         let Some(BrandNew { .. }) = frame.payload() else { return Verdict::Pass };
         self.marks += 1000;
         Verdict::Consume
@@ -38,17 +40,18 @@ def make_room(checkout: Path) -> None:
     for name, line in re.findall(r"in `registry!` of\s`([\w/]+/mod\.rs)`:\s`([^`]+)`\.", page):
         _add_a_line(scenario / name, line)
     # Kinds have numbers without gaps.
-    kinds = [int(n) for n in re.findall(r'^    \w+ = (\d+) "', (models / "frames.rs").read_text("utf-8"), re.MULTILINE)]
+    file = models / "frames" / "kinds.rs"
+    kinds = [int(n) for n in re.findall(r'^    \w+ = (\d+) "', file.read_text("utf-8"), re.MULTILINE)]
     free = range(max(kinds) + 1, 40)
     spare = "".join(f'    /// Spare.\n    Spare{n} = {n} "spare{n}" Link Mechanism;\n' for n in free)
-    _replace(models / "frames.rs", {"\n}\n\n#[cfg(test)]": "\n" + spare + _KIND + "\n#[cfg(test)]"})
+    _replace(file, {"\n}\n\n#[cfg(test)]": "\n" + spare + _KIND + "\n#[cfg(test)]"})
     _replace(
         models / "mechanisms" / "brand_new_mechanism.rs",
         {
-            "use crate::effects::Effects;": (
-                "use crate::effects::{Effect, Effects};\n"
-                "use crate::frames::{BrandNew, Index};\n"
-                "use crate::packet::Packet;"
+            "use crate::ports::effects::Effects;": (
+                "use crate::ports::effects::{Effect, Effects};\n"
+                "use crate::frames::kinds::{BrandNew, Index};\n"
+                "use crate::frames::packet::Packet;"
             ),
             "ValidationContext, Watches};": "ValidationContext, Verdict, Watches};",
             "Watches::DEQUEUE": "Watches::DEQUEUE.and(Watches::CONTROL)",
@@ -63,7 +66,7 @@ def make_room(checkout: Path) -> None:
         },
     )
     _replace(
-        models / "congestion_control" / "brand_new_congestion_control.rs",
+        models / "hosts" / "congestion_control" / "brand_new_congestion_control.rs",
         {
             "contract::{": "contract::{Tag, ",
             "    const HEARS_ACKS": "    const TAG: Tag = Tag::Echoed;\n    const HEARS_ACKS",

@@ -289,7 +289,7 @@ def test_stages_of_a_packet_stand_in_one_order() -> None:
     places = (
         PAGE,
         (ROOT / "docs/way-of-a-packet.md").read_text("utf-8"),
-        (ROOT / "crates/models/src/node/mod.rs").read_text("utf-8"),
+        (ROOT / "crates/models/src/network/node/mod.rs").read_text("utf-8"),
     )
     for text in places:
         line = next(line for line in re.sub(r"\n//! ?", " ", text).splitlines() if "route → assign queue" in line)

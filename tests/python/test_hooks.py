@@ -7,7 +7,7 @@ import re
 from pathlib import Path
 
 MODELS = Path(__file__).parents[2] / "crates" / "models" / "src"
-MECHANISM = (MODELS / "mechanism.rs").read_text("utf-8")
+MECHANISM = (MODELS / "mechanisms" / "contract.rs").read_text("utf-8")
 
 
 def watched() -> dict[str, str]:

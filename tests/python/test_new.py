@@ -143,7 +143,7 @@ def test_refused(checkout: Path, kind: str, name: str) -> None:
 
 
 def test_a_checkout_of_another_shape_is_left_alone(checkout: Path) -> None:
-    (checkout / "crates" / "models" / "src" / "topology" / "mod.rs").write_text("//! Rewritten.\n")
+    (checkout / "crates" / "models" / "src" / "paths" / "topology" / "mod.rs").write_text("//! Rewritten.\n")
     with pytest.raises(xoff.InputError, match="by hand"):
         create("topology", "dragonfly", checkout)
-    assert not (checkout / "crates" / "models" / "src" / "topology" / "dragonfly.rs").exists()
+    assert not (checkout / "crates" / "models" / "src" / "paths" / "topology" / "dragonfly.rs").exists()

@@ -5,25 +5,25 @@ use std::sync::Arc;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use xoff_applications::workload::Workload;
-use xoff_models::congestion_control::{CongestionControl, python};
-use xoff_models::core::Queueing;
-use xoff_models::delays::Traced;
-use xoff_models::endpoint::Classify;
-use xoff_models::fault::Fault;
-use xoff_models::fault_injection::Faults;
+use xoff_models::faults::Fault;
+use xoff_models::faults::injection::Faults;
+use xoff_models::hosts::congestion_control::{CongestionControl, python};
+use xoff_models::hosts::endpoint::Classify;
+use xoff_models::hosts::stack::{Override as HostOverride, Stack};
+use xoff_models::hosts::transport::Table as Transport;
+use xoff_models::mechanisms::overrides::{Local, Override};
 use xoff_models::mechanisms::{
     self, Admission, FlowControl, Routing, Stamping, Tables, ecn, telemetry, trimming,
 };
-use xoff_models::node::Acks;
-use xoff_models::overrides::{Local, Override};
-use xoff_models::plugin_parts::Given;
-use xoff_models::queueing::buffer;
-use xoff_models::queueing::scheduler::Scheduler;
-use xoff_models::routing::FirstHop;
-use xoff_models::stack::{Override as HostOverride, Stack};
-use xoff_models::topology::Network;
-use xoff_models::transport::Table as Transport;
-use xoff_models::{cut_through, relay};
+use xoff_models::network::node::Acks;
+use xoff_models::parts::plugin_parts::Given;
+use xoff_models::paths::routing::FirstHop;
+use xoff_models::paths::topology::Network;
+use xoff_models::ports::core::Queueing;
+use xoff_models::ports::queueing::buffer;
+use xoff_models::ports::queueing::scheduler::Scheduler;
+use xoff_models::ports::{cut_through, relay};
+use xoff_models::records::delays::Traced;
 use xoff_units::{Bytes, Duration, Moment};
 
 /// A scenario: a network, switches, hosts and workloads.
@@ -126,8 +126,8 @@ impl Default for Framing {
 
 impl Framing {
     /// Sizes on the wire: the gap belongs to every frame.
-    pub fn on_wire(&self) -> xoff_models::framing::Framing {
-        xoff_models::framing::Framing {
+    pub fn on_wire(&self) -> xoff_models::frames::framing::Framing {
+        xoff_models::frames::framing::Framing {
             payload: self.payload.0,
             header: self.header.0 + self.preamble_and_ifg.0,
             control: (self.control_frame_size.0.max(self.min_frame_size.0) + self.preamble_and_ifg.0) as u16,

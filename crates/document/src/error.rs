@@ -1,6 +1,6 @@
 //! Bad input, in a user's words.
 
-use xoff_models::param_error::Change;
+use xoff_models::parts::param_error::Change;
 
 /// Invalid input. Prints as one message that begins with the path of the key.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -1,22 +1,22 @@
 //! Checks beyond the types of a document: ranges, and combinations of keys.
 
 use serde_json::json;
-use xoff_models::congestion_control::contract::{Echo, Hosts, Line, Tag};
-use xoff_models::congestion_control::{CongestionControl, Scheme};
-use xoff_models::core::Queueing;
-use xoff_models::fault::{Fault, Queued};
-use xoff_models::mechanism::Properties;
+use xoff_models::faults::{Fault, Queued};
+use xoff_models::frames::tag::{self, TagUse};
+use xoff_models::hosts::congestion_control::contract::{Echo, Hosts, Line, Tag};
+use xoff_models::hosts::congestion_control::{CongestionControl, Scheme};
+use xoff_models::hosts::stack::{Override, Stack};
+use xoff_models::hosts::transport::Protocol;
 use xoff_models::mechanisms::at;
-use xoff_models::node::Acks;
-use xoff_models::param_error::{Change, remove};
-use xoff_models::queueing::buffer;
-use xoff_models::queueing::scheduler::Scheduler;
-use xoff_models::routing::FirstHop;
-use xoff_models::routing::ate::Volume;
-use xoff_models::stack::{Override, Stack};
-use xoff_models::tag::{self, TagUse};
-use xoff_models::transport::Protocol;
-use xoff_models::workload::MAX_START;
+use xoff_models::mechanisms::contract::Properties;
+use xoff_models::network::node::Acks;
+use xoff_models::parts::param_error::{Change, remove};
+use xoff_models::paths::routing::FirstHop;
+use xoff_models::paths::routing::ate::Volume;
+use xoff_models::ports::core::Queueing;
+use xoff_models::ports::queueing::buffer;
+use xoff_models::ports::queueing::scheduler::Scheduler;
+use xoff_models::traffic::workload::MAX_START;
 use xoff_units::{Duration, Moment};
 
 use crate::document::Scenario;

@@ -1,56 +1,29 @@
-//! The models: packets, ports, queues and nodes, and one folder for each kind of component.
+//! The network: packets, ports, hosts and nodes, with one folder for each kind of component.
 //!
-//! The crate knows neither files nor Python. A node implements [`xoff_engine::Node`]; [`network::build`]
-//! makes an engine of nodes from a topology, a plan of flows and the settings of switches and hosts.
+//! The crate knows neither files nor Python, nor what sends. A node implements [`xoff_engine::Node`]; [`network::build`] makes an
+//! engine of nodes from a topology, a plan of flows and the settings of switches and hosts. The rooms stand on one another in
+//! this order:
+//!
+//! parts → frames → paths → ports → faults, mechanisms, records, traffic → hosts → network
 
-pub mod application;
-pub mod congestion_control;
-pub mod core;
-pub mod count;
-pub mod cut_through;
-pub mod delays;
-pub mod effects;
-pub mod endpoint;
-pub mod failover;
-pub mod fault;
-pub mod fault_injection;
-pub mod flow;
+pub mod faults;
 pub mod frames;
-pub mod framing;
-pub mod high_water;
-pub mod ids;
-pub mod line;
-pub mod mechanism;
+pub mod hosts;
 pub mod mechanisms;
-pub mod message;
-pub mod names;
 pub mod network;
-pub mod node;
-pub mod nvlink;
-pub mod overrides;
-pub mod packet;
-pub mod packet_metadata;
-pub mod param_error;
-pub mod pause_response;
-pub mod plugin_parts;
-pub mod plugins;
-pub mod pulls;
-pub mod python_names;
-pub mod queueing;
-pub mod receiving;
-pub mod record;
-pub mod relay;
-pub mod retry;
-pub mod routing;
-pub mod sizing;
-pub mod stack;
-pub mod streams;
-pub mod symmetry;
-pub mod tag;
-pub mod telemetry;
-mod token;
-pub mod topology;
-pub mod transport;
-pub mod workload;
+pub mod parts;
+pub mod paths;
+pub mod ports;
+pub mod records;
+pub mod traffic;
 
+// The names that plug-ins use.
+pub use self::frames::{framing, packet, packet_metadata, tag, telemetry};
+pub use self::hosts::{congestion_control, transport};
+pub use self::mechanisms::contract as mechanism;
+pub use self::network::{node, plugins};
+pub use self::parts::{count, ids, param_error};
+pub use self::paths::routing;
+pub use self::ports::{core, effects};
+pub use self::traffic::workload;
 pub use xoff_engine::{random, state};

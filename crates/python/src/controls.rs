@@ -9,8 +9,8 @@ use std::panic;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration as WallTime;
 
-use xoff_models::congestion_control::contract::{Ack, Line, Loss, NewFlow};
-use xoff_models::congestion_control::python::{Event, Limits, Object, Session};
+use xoff_models::hosts::congestion_control::contract::{Ack, Line, Loss, NewFlow};
+use xoff_models::hosts::congestion_control::python::{Event, Limits, Object, Session};
 use xoff_units::{Duration, Moment, number};
 
 /// Bytes of a reply: a byte for failures, rate, window and timer.

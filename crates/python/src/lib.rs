@@ -22,9 +22,9 @@ use pyo3::prelude::*;
 use pyo3::types::PyDict;
 use pyo3_arrow::PyTable;
 use xoff_engine::Plan;
-use xoff_models::pause_response::Response;
-use xoff_models::plugins::Plugin;
-use xoff_models::sizing::{PfcRequest, SfcRequest, size_pfc as pfc_size, size_sfc as sfc_size};
+use xoff_models::mechanisms::pause_response::Response;
+use xoff_models::mechanisms::sizing::{PfcRequest, SfcRequest, size_pfc as pfc_size, size_sfc as sfc_size};
+use xoff_models::network::plugins::Plugin;
 use xoff_scenario::{Cells, Data, Input, InputErrors, Runner, Scenario, Table};
 
 mod caller;
@@ -314,7 +314,7 @@ impl Output {
 #[cfg(unix)]
 fn link(scenario: &mut Scenario, socket: &str, timeout: f64) -> PyResult<()> {
     let connection = controls::Connection::new(socket, timeout).map_err(broken)?;
-    let session: Arc<dyn xoff_models::congestion_control::python::Session> = Arc::new(connection);
+    let session: Arc<dyn xoff_models::hosts::congestion_control::python::Session> = Arc::new(connection);
     scenario.host.link_python(&session);
     Ok(())
 }
@@ -422,7 +422,7 @@ fn size_sfc(text: &str) -> PyResult<String> {
 /// Returns the plug-ins of the core, as JSON: name, version and parts.
 #[pyfunction]
 fn plugins() -> PyResult<String> {
-    let list: Vec<_> = xoff_models::plugins::installed()
+    let list: Vec<_> = xoff_models::network::plugins::installed()
         .iter()
         .map(|plugin| {
             let parts: Vec<_> = plugin
@@ -440,11 +440,11 @@ fn plugins() -> PyResult<String> {
 ///
 /// # Errors
 ///
-/// The plug-ins cannot stand beside one another; see [`xoff_models::plugins::install`].
+/// The plug-ins cannot stand beside one another; see [`xoff_models::network::plugins::install`].
 pub fn fill(module: &Bound<'_, PyModule>, plugins: Vec<&'static Plugin>) -> PyResult<()> {
     // A second interpreter of the process imports the module again.
-    if !plugins.is_empty() && xoff_models::plugins::installed().is_empty() {
-        xoff_models::plugins::install(plugins).map_err(PyRuntimeError::new_err)?;
+    if !plugins.is_empty() && xoff_models::network::plugins::installed().is_empty() {
+        xoff_models::network::plugins::install(plugins).map_err(PyRuntimeError::new_err)?;
         panics::watch();
     }
     module.add("InputError", module.py().get_type::<InputError>())?;

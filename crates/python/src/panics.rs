@@ -7,8 +7,8 @@ use std::panic::{self, AssertUnwindSafe, PanicHookInfo};
 use std::sync::{Mutex, PoisonError};
 
 use pyo3::PyResult;
-use xoff_models::plugin_parts::running;
-use xoff_models::plugins::installed;
+use xoff_models::network::plugins::installed;
+use xoff_models::parts::plugin_parts::running;
 
 use crate::PluginError;
 

@@ -4,9 +4,9 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use xoff_document::Judgement;
 use xoff_engine::Checkpoint;
-use xoff_models::ids::PortId;
-use xoff_models::mechanism::Hooks;
-use xoff_models::node::{FAULT, Node};
+use xoff_models::mechanisms::contract::Hooks;
+use xoff_models::network::node::{FAULT, Node};
+use xoff_models::parts::ids::PortId;
 use xoff_units::{Duration, Moment};
 
 /// Verdicts by audit: `ok`, `recorded: …`, `failed: …`, or `cut: …` for a run that was ended before the audit

@@ -8,8 +8,8 @@ use serde_json::{Value, json};
 use xoff_applications::serving::{Load, Plan, Servings};
 use xoff_applications::workload::Workload;
 use xoff_document::{Audits, Input, InputError, Judgement, Scenario};
-use xoff_models::topology::{PortSpec, Topology};
-use xoff_models::workload::{Flow, Host};
+use xoff_models::paths::topology::{PortSpec, Topology};
+use xoff_models::traffic::workload::{Flow, Host};
 use xoff_units::{Bytes, Duration, Moment, index, wide};
 
 use crate::dependency::{Cycle, Search, Traffic};

@@ -11,16 +11,16 @@
 //! link may be shared. A cycle may close or not, depending on the traffic.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
-use xoff_units::{Moment, index, number, wide};
 
-use xoff_models::flow::Start;
-use xoff_models::ids::{ClassSet, PortId};
-use xoff_models::mechanism::{Properties, QueueAt};
+use xoff_models::frames::flow::Start;
 use xoff_models::mechanisms::Part;
+use xoff_models::mechanisms::contract::{Properties, QueueAt};
 use xoff_models::network::Settings;
-use xoff_models::routing::{Paths, root};
-use xoff_models::topology::{PortSpec, Topology};
-use xoff_models::workload::AllFlows;
+use xoff_models::parts::ids::{ClassSet, PortId};
+use xoff_models::paths::routing::{Paths, root};
+use xoff_models::paths::topology::{PortSpec, Topology};
+use xoff_models::traffic::workload::AllFlows;
+use xoff_units::{Moment, index, number, wide};
 
 use crate::audit::Waiter;
 use crate::epochs::{self, Epoch, Fabric};
@@ -102,7 +102,7 @@ pub struct Traffic<'a> {
     passes_pauses_on: bool,
     /// Relays hold flows at their sources, and pauses do not depend on their queues.
     holds_at_relays: bool,
-    /// For each of [`xoff_models::overrides::Locals::list`]: classes of which the neighbour of a port may be
+    /// For each of [`xoff_models::mechanisms::overrides::Locals::list`]: classes of which the neighbour of a port may be
     /// stopped, and of which the neighbour may stop the port.
     stopped: Vec<[ClassSet; 2]>,
 }

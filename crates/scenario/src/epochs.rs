@@ -6,9 +6,9 @@
 
 use std::collections::{BTreeMap, VecDeque};
 
-use xoff_models::ids::PortId;
 use xoff_models::network::Settings;
-use xoff_models::topology::PortSpec;
+use xoff_models::parts::ids::PortId;
+use xoff_models::paths::topology::PortSpec;
 use xoff_units::{Moment, index};
 
 use crate::faults::Avoided;

@@ -5,15 +5,15 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use xoff_engine::Checkpoint;
-use xoff_models::fault::plan::{Plan, Unit, What};
-use xoff_models::fault::schedule::{Outage, Schedule};
-use xoff_models::ids::PortId;
+use xoff_models::faults::plan::{Plan, Unit, What};
+use xoff_models::faults::schedule::{Outage, Schedule};
 use xoff_models::network::Settings;
-use xoff_models::node::Node;
-use xoff_models::node::failing::{Lost, OutageId};
-use xoff_models::routing::failover::Basis;
-use xoff_models::routing::{Map, Paths};
-use xoff_models::topology::{PortSpec, Topology};
+use xoff_models::network::node::Node;
+use xoff_models::network::node::failing::{Lost, OutageId};
+use xoff_models::parts::ids::PortId;
+use xoff_models::paths::routing::failover::Basis;
+use xoff_models::paths::routing::{Map, Paths};
+use xoff_models::paths::topology::{PortSpec, Topology};
 use xoff_units::{Duration, Moment, number};
 
 /// An outage of a fault, with its losses.

@@ -4,17 +4,17 @@ use std::collections::{BTreeSet, VecDeque};
 
 use xoff_applications::workload::Workload;
 use xoff_document::{InputError, Scenario};
-use xoff_models::core::Queueing;
-use xoff_models::flow::Start;
-use xoff_models::ids::PortId;
-use xoff_models::mechanism::{Levels, PortShape};
+use xoff_models::frames::flow::Start;
 use xoff_models::mechanisms::at;
+use xoff_models::mechanisms::contract::{Levels, PortShape};
 use xoff_models::network::Settings;
-use xoff_models::param_error::Change;
-use xoff_models::queueing::buffer;
-use xoff_models::routing::{MAX_SWITCHES, root};
-use xoff_models::topology::{PortSpec, Topology};
-use xoff_models::workload::AllFlows;
+use xoff_models::parts::ids::PortId;
+use xoff_models::parts::param_error::Change;
+use xoff_models::paths::routing::{MAX_SWITCHES, root};
+use xoff_models::paths::topology::{PortSpec, Topology};
+use xoff_models::ports::core::Queueing;
+use xoff_models::ports::queueing::buffer;
+use xoff_models::traffic::workload::AllFlows;
 use xoff_units::{index, number, wide};
 
 /// Queues of all switches: 2.5 GB.

@@ -10,9 +10,9 @@ use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 use serde::Serialize;
 use xoff_applications::serving::Servings;
-use xoff_models::flow::{FlowSpec, Offer, Start};
-use xoff_models::routing::Paths;
-use xoff_models::workload::AllFlows;
+use xoff_models::frames::flow::{FlowSpec, Offer, Start};
+use xoff_models::paths::routing::Paths;
+use xoff_models::traffic::workload::AllFlows;
 use xoff_units::{Moment, index, number, wide};
 
 use crate::dependency::Traffic;

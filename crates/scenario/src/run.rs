@@ -2,7 +2,7 @@
 
 use xoff_document::{Input, InputError, Scenario};
 use xoff_engine::{Checkpoint, Plan as EnginePlan};
-use xoff_models::node::Node;
+use xoff_models::network::node::Node;
 
 use crate::folding::{self, Folded};
 use crate::observer::Observer;

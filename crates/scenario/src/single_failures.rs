@@ -4,9 +4,9 @@ use std::collections::BTreeMap;
 
 use serde_json::{Value, json};
 use xoff_engine::Sets;
+use xoff_models::hosts::transport::Protocol;
 use xoff_models::network::Lines;
-use xoff_models::topology::Topology;
-use xoff_models::transport::Protocol;
+use xoff_models::paths::topology::Topology;
 use xoff_units::{index, number, wide};
 
 use crate::runner::Runner;

@@ -1,8 +1,8 @@
 //! What the endpoints of a run have done, and have left to do.
 
 use xoff_engine::Checkpoint;
-use xoff_models::endpoint::Endpoint;
-use xoff_models::node::Node;
+use xoff_models::hosts::endpoint::Endpoint;
+use xoff_models::network::node::Node;
 use xoff_units::Moment;
 
 /// Progress of all flows.

@@ -2,10 +2,10 @@
 
 use xoff_document::{Judgement, Scenario};
 use xoff_engine::Finish;
-use xoff_models::ids::PortId;
-use xoff_models::mechanism::Hooks;
-use xoff_models::node::{FAULT, Node};
-use xoff_models::record::{Drop, Pause};
+use xoff_models::mechanisms::contract::Hooks;
+use xoff_models::network::node::{FAULT, Node};
+use xoff_models::parts::ids::PortId;
+use xoff_models::records::events::{Drop, Pause};
 use xoff_units::{Duration, Moment, index};
 
 use crate::audit::{Verdicts, Waiter};

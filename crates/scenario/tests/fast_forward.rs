@@ -7,7 +7,7 @@ use std::collections::{BTreeMap, HashMap};
 use serde_json::Value;
 use xoff_engine::state::{Counter, Offsets, StateVisitor, Totals};
 use xoff_engine::{Checkpoint, Plan};
-use xoff_models::node::Node;
+use xoff_models::network::node::Node;
 use xoff_scenario::{Data, Outcome, Runner, Table, from_toml};
 use xoff_units::{Duration, Moment};
 

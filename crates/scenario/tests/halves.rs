@@ -6,15 +6,15 @@ use std::sync::Once;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use xoff_engine::{Plan, state};
-use xoff_models::congestion_control::contract::{
+use xoff_models::frames::packet::Packet;
+use xoff_models::hosts::congestion_control::contract::{
     Ack, Control, Count, Line, NewFlow, Notice, Outbox, Peer, Receiving, Sent, Tag, TagField, Tally,
 };
-use xoff_models::core::Core;
-use xoff_models::effects::{Effect, Effects};
-use xoff_models::mechanism::{Departure, Enqueued, Hooks, Install, Properties, Site, Watches};
-use xoff_models::packet::Packet;
-use xoff_models::plugins::{Entry, Plugin, install};
-use xoff_models::workload::{Made, Making, Problem, Traffic};
+use xoff_models::mechanisms::contract::{Departure, Enqueued, Hooks, Install, Properties, Site, Watches};
+use xoff_models::network::plugins::{Entry, Plugin, install};
+use xoff_models::ports::core::Core;
+use xoff_models::ports::effects::{Effect, Effects};
+use xoff_models::traffic::workload::{Made, Making, Problem, Traffic};
 use xoff_scenario::{Outcome, Runner, from_toml};
 use xoff_units::{Bytes, Duration, Moment, Rate};
 

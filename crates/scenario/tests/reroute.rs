@@ -4,10 +4,10 @@ use std::ops::ControlFlow;
 use std::sync::Arc;
 
 use xoff_engine::Plan;
-use xoff_models::ids::PortId;
 use xoff_models::network::build;
-use xoff_models::node::Node;
-use xoff_models::routing::shortest::shortest_by;
+use xoff_models::network::node::Node;
+use xoff_models::parts::ids::PortId;
+use xoff_models::paths::routing::shortest::shortest_by;
 use xoff_scenario::{Runner, from_toml};
 use xoff_units::{Duration, Moment};
 

@@ -6,9 +6,10 @@ use std::ops::ControlFlow;
 
 use xoff_engine::state::StateVisitor;
 use xoff_engine::{Checkpoint, Plan};
+use xoff_models::hosts::{congestion_control, transport};
+use xoff_models::mechanisms;
 use xoff_models::network::build;
-use xoff_models::node::Node;
-use xoff_models::{congestion_control, mechanisms, transport};
+use xoff_models::network::node::Node;
 use xoff_scenario::{Runner, from_toml};
 use xoff_units::{Duration, Moment};
 

@@ -11,7 +11,7 @@ Source: the PortFC paper, sections III-C, III-D, III-F and VI-D.
   scale-up links of 120, 160 and 240 Gb/s. The ratio is that of the first hops of traffic over both domains: bytes that
   take the high-bandwidth domain first over bytes that take the network domain first. It is to rise with B_H / B_N, by
   equation 3, from which section III-F argues. That T converges to p B_H is a unit test of
-  `crates/models/src/routing/ate.rs`, as no table has the volume in flight.
+  `crates/models/src/paths/routing/ate.rs`, as no table has the volume in flight.
 - Rail-optimised (HPN): the MoE traffic of `experts.py` in Rail-only(4) with two segments of two servers, whose rails
   are joined by two aggregation switches. "Remains compatible" is that PortFC loses nothing and has a lower mean and
   99th percentile of the FCT than IRN.

@@ -35,7 +35,7 @@ NEVER_REPEAT = {
 COUNTED_BY = {
     "pfc.storms": "tests/validation/test_watchdog.py::test_forwarding_only_ignores_pauses",
     "pfc.dropped_in_storms": "tests/validation/test_watchdog.py::test_what_waits_is_dropped_at_once",
-    "pfc.late_holds": "crates/models/src/node/effects.rs::a_flow_of_the_host_is_held_and_released",
+    "pfc.late_holds": "crates/models/src/network/node/effects.rs::a_flow_of_the_host_is_held_and_released",
     "sfc.resumes": "tests/validation/test_sfc.py::test_resumes_end_pauses",
     "sfc.late_holds": "tests/validation/test_sfc.py::test_a_message_for_a_flow_that_is_over_is_harmless_and_counted",
     "sfc.proxy_pauses": "tests/validation/test_sfc.py::test_a_proxy_slows_the_innocent_by_the_share_of_time_that_their_host_is_paused",  # noqa: E501

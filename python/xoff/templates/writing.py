@@ -105,10 +105,10 @@ def _part(kind: str, folder: str, block: str, crate: str = _MODELS) -> Kind:
 
 KINDS = {
     "mechanism": _part("mechanism", "mechanisms", r"FlowControl at [^\n]* in flow_control"),
-    "transport": _part("transport", "transport", "registry!"),
-    "congestion_control": _part("congestion_control", "congestion_control", "registry!"),
+    "transport": _part("transport", "hosts/transport", "registry!"),
+    "congestion_control": _part("congestion_control", "hosts/congestion_control", "registry!"),
     "routing": _part("routing", "mechanisms", r"Routing at [^\n]* in routing"),
-    "topology": _part("topology", "topology", "registry!"),
+    "topology": _part("topology", "paths/topology", "registry!"),
     "workload": _part("workload", "workload", "registry!", _APPLICATIONS),
     "experiment": Kind("experiment.py", "experiments/xoff_experiments/{document}/{slug}.py", ()),
 }

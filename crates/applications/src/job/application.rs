@@ -1,10 +1,10 @@
 //! Jobs as an application: the programs of the ranks at a host.
 
 use xoff_engine::state::PeriodKind;
-use xoff_models::application::{Application, Cycle, Loops};
-use xoff_models::effects::Effects;
-use xoff_models::framing::Framing;
-use xoff_models::message::{MessageId, Post};
+use xoff_models::frames::framing::Framing;
+use xoff_models::frames::message::{MessageId, Post};
+use xoff_models::ports::effects::Effects;
+use xoff_models::traffic::application::{Application, Cycle, Loops};
 use xoff_units::Moment;
 
 use super::handover::Delay;

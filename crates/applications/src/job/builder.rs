@@ -5,8 +5,8 @@ use std::ops::Range;
 use std::sync::Arc;
 
 use rustc_hash::FxHashMap;
-use xoff_models::param_error::ParamError;
-use xoff_models::topology::Reach;
+use xoff_models::parts::param_error::ParamError;
+use xoff_models::paths::topology::Reach;
 use xoff_units::{Moment, index, number};
 
 use super::collective::{Algorithm, Collective};

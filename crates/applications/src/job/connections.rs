@@ -6,8 +6,8 @@
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 use rustc_hash::FxHashMap;
-use xoff_models::application::Connection;
-use xoff_models::framing::Framing;
+use xoff_models::frames::framing::Framing;
+use xoff_models::traffic::application::Connection;
 use xoff_units::{index, number};
 
 use super::graph::{CLASS, Graph, Lines};

@@ -12,7 +12,7 @@ use std::collections::VecDeque;
 
 use rustc_hash::FxHashMap;
 use xoff_engine::state::{State, StateVisitor};
-use xoff_models::message::{After, MessageId};
+use xoff_models::frames::message::{After, MessageId};
 use xoff_units::{Duration, Moment, index, wide};
 
 /// A message on the way to NVLink or to a NIC.

@@ -3,8 +3,8 @@
 use std::sync::Arc;
 
 use rustc_hash::FxHashMap;
-use xoff_models::message::MessageId;
-use xoff_models::symmetry::{MessageImages, Symmetry};
+use xoff_models::frames::message::MessageId;
+use xoff_models::paths::symmetry::{MessageImages, Symmetry};
 use xoff_units::index;
 
 use super::graph::Graph;

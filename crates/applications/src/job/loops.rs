@@ -7,9 +7,9 @@ use std::sync::Arc;
 use rustc_hash::FxHashMap;
 use xoff_engine::random::fold;
 use xoff_engine::state::{Counter, PeriodKind};
-use xoff_models::application::{Growth, Loops, period};
-use xoff_models::message::{MessageId, POSTED};
-use xoff_models::symmetry::Symmetry;
+use xoff_models::frames::message::{MessageId, POSTED};
+use xoff_models::paths::symmetry::Symmetry;
+use xoff_models::traffic::application::{Growth, Loops, period};
 use xoff_units::{index, number, wide};
 
 use super::graph::Graph;

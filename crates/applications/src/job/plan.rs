@@ -3,11 +3,11 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use xoff_models::application::{ControlLines, NumberedBlock, Parts, Planned, Plans, Waits};
-use xoff_models::ids::ApplicationId;
-use xoff_models::nvlink::pipes::Direction;
-use xoff_models::nvlink::queues::{Queue, Queues};
-use xoff_models::symmetry::MessageImages;
+use xoff_models::parts::ids::ApplicationId;
+use xoff_models::paths::symmetry::MessageImages;
+use xoff_models::ports::nvlink::pipes::Direction;
+use xoff_models::ports::nvlink::queues::{Queue, Queues};
+use xoff_models::traffic::application::{ControlLines, NumberedBlock, Parts, Planned, Plans, Waits};
 use xoff_units::index;
 
 use super::dependencies::Dependencies;

@@ -4,9 +4,9 @@ use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::sync::Arc;
 
 use rustc_hash::FxHashMap;
-use xoff_models::effects::{Effect, Effects};
-use xoff_models::ids::ApplicationId;
-use xoff_models::message::{After, MessageId, Post};
+use xoff_models::frames::message::{After, MessageId, Post};
+use xoff_models::parts::ids::ApplicationId;
+use xoff_models::ports::effects::{Effect, Effects};
 use xoff_units::{Duration, Moment, index};
 
 use super::graph::Graph;

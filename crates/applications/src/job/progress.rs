@@ -8,9 +8,9 @@ use std::ops::Range;
 use std::sync::Arc;
 
 use xoff_engine::state::{Counter, Offsets, PeriodKind, Row, State, StateVisitor};
-use xoff_models::application::{Cycle, period};
-use xoff_models::framing::Framing;
-use xoff_models::message::{After, MessageId};
+use xoff_models::frames::framing::Framing;
+use xoff_models::frames::message::{After, MessageId};
+use xoff_models::traffic::application::{Cycle, period};
 use xoff_units::{Duration, index, wide};
 
 use super::graph::Graph;

@@ -2,7 +2,7 @@
 
 use std::ops::Range;
 
-use xoff_models::param_error::ParamError;
+use xoff_models::parts::param_error::ParamError;
 use xoff_units::{Duration, index, number, wide};
 
 use super::collective::{Algorithm, Collective};

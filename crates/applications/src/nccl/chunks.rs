@@ -5,7 +5,7 @@
 //! Source: NCCL 2.30.7, `init.cc` (`computeBuffSizes`), `enqueue.cc` (`calcCollChunking`), `device.h`,
 //! `primitives.h`.
 
-use xoff_models::topology::Generation;
+use xoff_models::paths::topology::Generation;
 use xoff_units::wide;
 
 use super::tuning::{Algorithm, Choice, Operation, Protocol, Tuning};

@@ -7,7 +7,7 @@
 //! Source: NCCL 2.30.7, `graph/search.cc` (`ncclTopoCompute`, `ncclTopoDupChannels`), `graph/connect.cc`
 //! (`ncclTopoPostset`), `transport/nvls.cc` (`ncclNvlsTuning`).
 
-use xoff_models::topology::Generation;
+use xoff_models::paths::topology::Generation;
 
 use super::servers::{Distance, MAX_CHANNELS, Servers, pcie};
 

@@ -2,7 +2,7 @@
 //!
 //! Source: NCCL 2.30.7, `graph/topo.h` (NVLink), `graph/topo.cc` (PCIe, NICs).
 
-use xoff_models::topology::{Cpu, Generation, Gpu};
+use xoff_models::paths::topology::{Cpu, Generation, Gpu};
 
 /// Most channels of a communicator.
 pub(super) const MAX_CHANNELS: u32 = 64;

@@ -1,6 +1,6 @@
 //! The choices of a reference, and numbers that NCCL printed.
 
-use xoff_models::topology::{Cpu, Gpu};
+use xoff_models::paths::topology::{Cpu, Gpu};
 
 use super::*;
 

@@ -6,7 +6,7 @@
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-use xoff_models::topology::{self, Cpu, Generation, Gpu};
+use xoff_models::paths::topology::{self, Cpu, Generation, Gpu};
 use xoff_units::{Rate, index, wide};
 
 use super::search::{Graph, Graphs};

@@ -1,9 +1,9 @@
 //! Serving as an application: workers and controllers at a host.
 
 use xoff_engine::state::{State, StateVisitor};
-use xoff_models::application::Application;
-use xoff_models::effects::Effects;
-use xoff_models::message::{MessageId, Post};
+use xoff_models::frames::message::{MessageId, Post};
+use xoff_models::ports::effects::Effects;
+use xoff_models::traffic::application::Application;
 use xoff_units::{Moment, index};
 
 use super::control::{ARRIVAL, ControlEnd, OF_CONTROLLER, RUNNING, To};

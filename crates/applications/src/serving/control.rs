@@ -2,14 +2,14 @@
 //!
 //! A message takes half of `control.delay`, and messages of a line arrive in order. The sender puts a message
 //! into the log of the line before the frame leaves, and the receiver takes the message after the frame has
-//! arrived, as with [`xoff_models::flow::MessageLog`].
+//! arrived, as with [`xoff_models::frames::flow::MessageLog`].
 
 use std::collections::VecDeque;
 use std::sync::{Arc, Mutex, PoisonError};
 
-use xoff_models::effects::{Effect, Effects};
-use xoff_models::frames::Control as Frame;
-use xoff_models::packet::Packet;
+use xoff_models::frames::kinds::Control as Frame;
+use xoff_models::frames::packet::Packet;
+use xoff_models::ports::effects::{Effect, Effects};
 use xoff_units::Moment;
 
 use super::batch::{Order, Part};

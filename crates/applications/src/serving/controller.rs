@@ -10,7 +10,7 @@ use std::collections::VecDeque;
 use std::sync::Arc;
 
 use xoff_engine::random::Stream;
-use xoff_models::effects::{Effect, Effects};
+use xoff_models::ports::effects::{Effect, Effects};
 use xoff_units::{Duration, Moment, index, number};
 
 use super::batch::{Order, Part, Piece, lightest, take};

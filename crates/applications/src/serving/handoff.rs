@@ -6,7 +6,7 @@
 //! modulo the holders (our choice). The latent of MLA is whole at each rank; a decode rank takes the latent
 //! from the prefill rank at the place modulo the degree.
 
-use xoff_models::param_error::ParamError;
+use xoff_models::parts::param_error::ParamError;
 use xoff_units::index;
 
 use crate::language_model::Model;

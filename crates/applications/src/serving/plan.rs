@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-use xoff_models::ids::ApplicationId;
+use xoff_models::parts::ids::ApplicationId;
 use xoff_units::{Duration, Moment, index, number};
 
 use super::costs::Costs;

@@ -8,7 +8,7 @@ use std::collections::BTreeMap;
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-use xoff_models::param_error::ParamError;
+use xoff_models::parts::param_error::ParamError;
 use xoff_units::Duration;
 
 /// A part of a layer, or of a step.

@@ -3,8 +3,8 @@
 //! In a dispatch or combine a rank sends each other rank of the group exactly one message. With copies for each server
 //! the messages take rails.
 
-use xoff_models::effects::{Effect, Effects};
-use xoff_models::message::{After, MessageId, Post};
+use xoff_models::frames::message::{After, MessageId, Post};
+use xoff_models::ports::effects::{Effect, Effects};
 use xoff_units::{Duration, Moment, index, number};
 
 use super::batch::Part;

@@ -10,9 +10,9 @@ use std::sync::Arc;
 
 use rustc_hash::FxHashMap;
 use xoff_engine::random::Stream;
-use xoff_models::effects::{Effect, Effects};
-use xoff_models::message::Post;
-use xoff_models::streams::normal;
+use xoff_models::frames::message::Post;
+use xoff_models::parts::streams::normal;
+use xoff_models::ports::effects::{Effect, Effects};
 use xoff_units::{Duration, Moment, index};
 
 use super::batch::{Order, Part};

@@ -3,7 +3,7 @@
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-use xoff_models::workload::{Host, Making, Problem, Traffic};
+use xoff_models::traffic::workload::{Host, Making, Problem, Traffic};
 use xoff_units::{Bytes, wide};
 
 /// `workload[…].all_to_all`: every host sends to every other.

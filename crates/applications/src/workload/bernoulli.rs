@@ -15,9 +15,9 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use xoff_engine::random::Stream;
-use xoff_models::flow::SourceQueue;
-use xoff_models::framing::Framing;
-use xoff_models::workload::{Host, Making, Problem, Traffic};
+use xoff_models::frames::flow::SourceQueue;
+use xoff_models::frames::framing::Framing;
+use xoff_models::traffic::workload::{Host, Making, Problem, Traffic};
 use xoff_units::{Bytes, Duration, Moment, Rate, index};
 
 /// `workload[…].bernoulli`: one flow from each source.

@@ -8,9 +8,9 @@ use std::collections::HashMap;
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-use xoff_models::param_error::{ParamError, remove};
-use xoff_models::topology::Reach;
-use xoff_models::workload::{Connections, Host, Made, Making, Over, Problem, Together, Traffic};
+use xoff_models::parts::param_error::{ParamError, remove};
+use xoff_models::paths::topology::Reach;
+use xoff_models::traffic::workload::{Connections, Host, Made, Making, Over, Problem, Together, Traffic};
 use xoff_units::{Bytes, Duration, index, number, wide};
 
 use super::library::MakesJobs;

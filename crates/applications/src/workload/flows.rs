@@ -3,7 +3,7 @@
 //!
 //! Dependencies and pinned paths need the flows of all workloads. Both are checked during numbering.
 
-use xoff_models::workload::Flow;
+use xoff_models::traffic::workload::Flow;
 
 /// `workload[…].flows`
 pub type Params = Vec<Flow>;

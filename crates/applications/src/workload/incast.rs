@@ -2,7 +2,7 @@
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-use xoff_models::workload::{Host, Making, Problem, Traffic};
+use xoff_models::traffic::workload::{Host, Making, Problem, Traffic};
 use xoff_units::Bytes;
 
 /// `workload[…].incast`: several senders and one receiver.

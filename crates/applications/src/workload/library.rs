@@ -5,9 +5,9 @@
 
 use std::collections::HashSet;
 
-use xoff_models::param_error::remove;
-use xoff_models::topology::{PortSpec, Servers};
-use xoff_models::workload::{Connections, Host, Making, Problem};
+use xoff_models::parts::param_error::remove;
+use xoff_models::paths::topology::{PortSpec, Servers};
+use xoff_models::traffic::workload::{Connections, Host, Making, Problem};
 use xoff_units::{Duration, Rate, index, number};
 
 use super::nccl::{Library, Params as NcclParams};

@@ -9,11 +9,13 @@ mod warm_start;
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-use xoff_models::framing::Framing;
-use xoff_models::param_error::remove;
-use xoff_models::plugin_parts::Given;
-use xoff_models::topology::Topology;
-use xoff_models::workload::{AllFlows, Common, Connections, Making, Problem, Traffic, Vtable, number_flows};
+use xoff_models::frames::framing::Framing;
+use xoff_models::parts::param_error::remove;
+use xoff_models::parts::plugin_parts::Given;
+use xoff_models::paths::topology::Topology;
+use xoff_models::traffic::workload::{
+    AllFlows, Common, Connections, Making, Problem, Traffic, Vtable, number_flows,
+};
 use xoff_units::{Duration, Moment};
 
 pub use self::nccl::{Library, Params as NcclParams};

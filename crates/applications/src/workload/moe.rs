@@ -11,7 +11,7 @@ use std::collections::BTreeMap;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use xoff_engine::random::Stream;
-use xoff_models::workload::{Host, Made, Making, Problem, Traffic, fits, waits_fit};
+use xoff_models::traffic::workload::{Host, Made, Making, Problem, Traffic, fits, waits_fit};
 use xoff_units::{Bytes, Duration, wide};
 
 /// `workload[…].moe`

@@ -6,7 +6,7 @@
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-use xoff_models::workload::{Host, Made, Making, Problem, Traffic, fits, waits_fit};
+use xoff_models::traffic::workload::{Host, Made, Making, Problem, Traffic, fits, waits_fit};
 use xoff_units::{Bytes, Duration, wide};
 
 /// `workload[…].parameter_server`

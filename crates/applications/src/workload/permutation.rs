@@ -4,7 +4,7 @@
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-use xoff_models::workload::{Host, Making, Problem, Traffic};
+use xoff_models::traffic::workload::{Host, Making, Problem, Traffic};
 use xoff_units::Bytes;
 
 /// `workload[…].permutation`: every host sends to another host, in one random cycle over all hosts.

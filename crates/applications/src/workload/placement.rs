@@ -2,8 +2,8 @@
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-use xoff_models::param_error::remove;
-use xoff_models::workload::{Host, Making, Problem};
+use xoff_models::parts::param_error::remove;
+use xoff_models::traffic::workload::{Host, Making, Problem};
 use xoff_units::index;
 
 /// The order in which ranks are placed at hosts without a list.

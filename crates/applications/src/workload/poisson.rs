@@ -11,9 +11,9 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use xoff_engine::random::Stream;
 use xoff_engine::state::{State, StateVisitor, Word};
-use xoff_models::flow::{Drawn, FlowSpec, Offer};
-use xoff_models::streams;
-use xoff_models::workload::{Host, MAX_FLOWS, Making, Problem, Traffic};
+use xoff_models::frames::flow::{Drawn, FlowSpec, Offer};
+use xoff_models::parts::streams;
+use xoff_models::traffic::workload::{Host, MAX_FLOWS, Making, Problem, Traffic};
 use xoff_units::{Duration, Moment, wide};
 
 use super::Warm;

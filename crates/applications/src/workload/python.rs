@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
-use xoff_models::python_names::{check_arguments, is_reference};
+use xoff_models::parts::python_names::{check_arguments, is_reference};
 
 /// Key and message of a mistake.
 type Problem = (String, String);

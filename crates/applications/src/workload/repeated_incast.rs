@@ -6,8 +6,8 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use xoff_engine::random::Stream;
-use xoff_models::streams;
-use xoff_models::workload::{Host, Made, Making, Problem, Traffic, fits};
+use xoff_models::parts::streams;
+use xoff_models::traffic::workload::{Host, Made, Making, Problem, Traffic, fits};
 use xoff_units::{Bytes, Duration, wide};
 
 /// Longest time from the start of a workload that is represented.

@@ -1,6 +1,6 @@
-use xoff_models::flow::Planned;
-use xoff_models::topology::{Link, Shape, star};
-use xoff_models::workload::{Flow, Host, MAX_FLOWS, MAX_LISTED, MAX_START};
+use xoff_models::frames::flow::Planned;
+use xoff_models::paths::topology::{Link, Shape, star};
+use xoff_models::traffic::workload::{Flow, Host, MAX_FLOWS, MAX_LISTED, MAX_START};
 use xoff_units::{Bytes, Duration, Moment, Rate, index};
 
 use super::*;

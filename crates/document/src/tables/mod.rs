@@ -4,9 +4,9 @@ mod cells;
 mod graph;
 mod serving;
 
-use xoff_models::topology::MAX_NODES;
-use xoff_models::topology::explicit::{Edge, Node};
-use xoff_models::workload::{Flow, Host, MAX_LISTED};
+use xoff_models::paths::topology::MAX_NODES;
+use xoff_models::paths::topology::explicit::{Edge, Node};
+use xoff_models::traffic::workload::{Flow, Host, MAX_LISTED};
 
 pub use self::cells::{Cells, Input};
 use self::cells::{alone, missing};

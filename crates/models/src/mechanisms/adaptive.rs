@@ -16,16 +16,16 @@ use xoff_engine::state;
 use xoff_units::{Duration, Moment, index};
 
 use super::flowlet;
-use crate::core::Core;
-use crate::count::{Count, Tally};
-use crate::effects::{Effect, Effects};
-use crate::frames;
-use crate::ids::PortId;
-use crate::mechanism::{
+use crate::frames::kinds;
+use crate::frames::packet::Packet;
+use crate::mechanisms::contract::{
     Dequeued, Enqueued, Hooks, Install, Properties, Site, ValidationContext, Verdict, Watches,
 };
-use crate::packet::Packet;
-use crate::param_error::ParamError;
+use crate::parts::count::{Count, Tally};
+use crate::parts::ids::PortId;
+use crate::parts::param_error::ParamError;
+use crate::ports::core::Core;
+use crate::ports::effects::{Effect, Effects};
 
 /// Unit that chooses a port.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
@@ -198,7 +198,7 @@ impl LoadUpdate {
         let wait = u32::try_from(wait.ps() / 1000).unwrap_or(u32::MAX);
         effects.push(Effect::Send(
             to,
-            Packet::with(frames::Load { port: of.0, is_up, wait }, u32::MAX, 0, self.frame_bytes, 0),
+            Packet::with(kinds::Load { port: of.0, is_up, wait }, u32::MAX, 0, self.frame_bytes, 0),
         ));
         self.frames += 1;
     }
@@ -312,7 +312,7 @@ impl Hooks for Adaptive {
     }
 
     fn on_control(&mut self, packet: &Packet, port: PortId, _: &Core, _: &mut Effects) -> Verdict {
-        let (Some(load_update), Some(frames::Load { port: far, is_up, wait })) =
+        let (Some(load_update), Some(kinds::Load { port: far, is_up, wait })) =
             (&mut self.load_update, packet.payload())
         else {
             return Verdict::Pass;
@@ -365,7 +365,7 @@ impl Hooks for Adaptive {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::frames::Kind;
+    use crate::frames::kinds::Kind;
 
     const WAYS: [PortId; 4] = [PortId(2), PortId(3), PortId(4), PortId(5)];
 

@@ -14,13 +14,12 @@ use xoff_engine::state;
 use xoff_units::{Bytes, Moment};
 
 use super::congestion_point::{Points, check};
-use crate::core::Core;
-use crate::count::{Count, Tally};
-use crate::effects::Effects;
-use crate::frames;
-use crate::mechanism::{Enqueued, Hooks, Install, Properties, Site, ValidationContext, Watches};
-use crate::param_error::ParamError;
-use crate::tag;
+use crate::frames::{kinds, tag};
+use crate::mechanisms::contract::{Enqueued, Hooks, Install, Properties, Site, ValidationContext, Watches};
+use crate::parts::count::{Count, Tally};
+use crate::parts::param_error::ParamError;
+use crate::ports::core::Core;
+use crate::ports::effects::Effects;
 
 const PAGE: u32 = 64;
 
@@ -192,7 +191,7 @@ impl Hooks for Bcn {
             };
             if let Some(value) = value {
                 let point = self.points.id(event.port);
-                self.points.tell(event, frames::Bcn { feedback: value as i32, point }, effects);
+                self.points.tell(event, kinds::Bcn { feedback: value as i32, point }, effects);
             }
         }
         self.outputs[event.port] = output;
@@ -210,11 +209,11 @@ impl Hooks for Bcn {
 mod tests {
 
     use super::*;
-    use crate::effects::Effect;
-    use crate::frames::Kind;
-    use crate::ids::{PortId, QueueId};
-    use crate::packet::Packet;
-    use crate::routing::Sources;
+    use crate::frames::kinds::Kind;
+    use crate::frames::packet::Packet;
+    use crate::parts::ids::{PortId, QueueId};
+    use crate::paths::routing::Sources;
+    use crate::ports::effects::Effect;
 
     fn point(params: &Params) -> (Bcn, Effects) {
         (
@@ -238,7 +237,7 @@ mod tests {
         bcn.on_enqueue(&Enqueued { packet: &packet, port: PortId(0), queue: QueueId(1) }, core, effects);
         effects.take().first().map(|(_, effect)| match effect {
             Effect::Emit(frame) => {
-                let frames::Bcn { feedback, point } = frame.payload().unwrap();
+                let kinds::Bcn { feedback, point } = frame.payload().unwrap();
                 assert_eq!((frame.flow(), frame.dst(), point, frame.bytes()), (4, 2, 5, 64));
                 feedback
             }

@@ -10,8 +10,6 @@
 
 use std::collections::VecDeque;
 
-use crate::ids::{PortId, QueueId};
-use crate::tag;
 use rustc_hash::FxHashMap;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -19,18 +17,19 @@ use xoff_engine::random::mix;
 use xoff_engine::state;
 use xoff_units::{Duration, Moment, index, number, wide};
 
-use crate::core::{Core, Queueing, Queues};
-use crate::count::{Count, PAUSED, Tally};
-use crate::effects::{Asker, Because, Effect, Effects};
-use crate::frames;
-use crate::mechanism::{
+use crate::frames::packet::Packet;
+use crate::frames::{kinds, tag};
+use crate::mechanisms::contract::{
     Departure, Dequeued, Enqueued, Hooks, Install, PortShape, Properties, Site, ValidationContext, Verdict,
     Watches,
 };
-use crate::packet::Packet;
-use crate::param_error::{Change, ParamError, remove};
-use crate::queueing::port::{Purpose, QueueSpec};
-use crate::streams::Keys;
+use crate::parts::count::{Count, PAUSED, Tally};
+use crate::parts::ids::{PortId, QueueId};
+use crate::parts::param_error::{Change, ParamError, remove};
+use crate::parts::streams::Keys;
+use crate::ports::core::{Core, Queueing, Queues};
+use crate::ports::effects::{Asker, Because, Effect, Effects};
+use crate::ports::queueing::port::{Purpose, QueueSpec};
 
 /// Moment of the resume of a paused queue.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
@@ -186,7 +185,7 @@ impl Bfc {
     }
 
     fn frame(&self, queue: QueueId, is_pause: bool) -> Packet {
-        Packet::with(frames::Bfc { queue: queue.0, is_pause }, u32::MAX, 0, self.frame_bytes, 0)
+        Packet::with(kinds::Bfc { queue: queue.0, is_pause }, u32::MAX, 0, self.frame_bytes, 0)
     }
 }
 
@@ -355,7 +354,7 @@ impl Hooks for Bfc {
     }
 
     fn on_control(&mut self, frame: &Packet, port: PortId, _: &Core, effects: &mut Effects) -> Verdict {
-        let Some(frames::Bfc { queue, is_pause }) = frame.payload() else { return Verdict::Pass };
+        let Some(kinds::Bfc { queue, is_pause }) = frame.payload() else { return Verdict::Pass };
         let queues = Queues::One(QueueId(queue));
         effects.push(if is_pause {
             Effect::Block(port, queues, Asker::Neighbour)
@@ -396,7 +395,7 @@ impl Hooks for Bfc {
 mod tests {
 
     use super::*;
-    use crate::frames::Kind;
+    use crate::frames::kinds::Kind;
 
     const SIZE: u16 = 1000;
 
@@ -552,7 +551,7 @@ mod tests {
         assert_eq!([place(&mut s, 1), place(&mut s, 2)], [QueueId(1), QueueId(2)]);
         let mut packet = Packet::new(Kind::Data, 1, 0, 9, SIZE, 0);
         let leave = |s: &mut Switch, packet: &mut Packet| {
-            let mut records = crate::packet_metadata::Records::default();
+            let mut records = crate::frames::packet_metadata::Records::default();
             let mut event =
                 Departure { packet, port: PortId(0), queue: QueueId(1), is_own: true, records: &mut records };
             s.bfc.on_departure(&mut event, &s.core, &mut s.effects);

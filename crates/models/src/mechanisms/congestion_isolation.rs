@@ -10,23 +10,23 @@
 //! Source: "Simulation Analysis of Congestion Isolation" (802.1 contribution, 2018);
 //! `docs/models/congestion_isolation.md`.
 
-use crate::ids::{PortId, QueueId};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use xoff_engine::state;
 use xoff_units::{Bytes, Duration, Moment};
 
-use crate::core::{Core, Queueing};
-use crate::count::{Count, Tally};
-use crate::effects::{Effect, Effects};
-use crate::frames::{Cim, Index};
-use crate::mechanism::{
+use crate::frames::kinds::{Cim, Index};
+use crate::frames::packet::Packet;
+use crate::mechanisms::contract::{
     Dequeued, Enqueued, Hooks, Install, Levels, Properties, Site, ValidationContext, Verdict, Watches,
 };
 use crate::mechanisms::isolation::{Isolation, Order};
 use crate::mechanisms::red::{Above, Curve};
-use crate::packet::Packet;
-use crate::param_error::{Change, ParamError};
+use crate::parts::count::{Count, Tally};
+use crate::parts::ids::{PortId, QueueId};
+use crate::parts::param_error::{Change, ParamError};
+use crate::ports::core::{Core, Queueing};
+use crate::ports::effects::{Effect, Effects};
 
 /// `switch.flow_control.congestion_isolation`
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -490,7 +490,7 @@ impl Hooks for CongestionIsolation {
 mod tests {
 
     use super::*;
-    use crate::frames::Kind;
+    use crate::frames::kinds::Kind;
 
     /// A switch of two ports; output 0 holds `bytes` in its non-congested queue.
     fn holding(bytes: u32) -> Core {

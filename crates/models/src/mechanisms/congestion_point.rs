@@ -3,16 +3,16 @@
 
 use std::sync::Arc;
 
-use crate::ids::PortId;
 use xoff_units::{Bytes, number};
 
-use crate::core::Queueing;
-use crate::effects::{Effect, Effects};
-use crate::frames::Payload;
-use crate::mechanism::{Enqueued, Site, ValidationContext};
-use crate::packet::Packet;
-use crate::param_error::{Change, ParamError};
-use crate::routing::Sources;
+use crate::frames::kinds::Payload;
+use crate::frames::packet::Packet;
+use crate::mechanisms::contract::{Enqueued, Site, ValidationContext};
+use crate::parts::ids::PortId;
+use crate::parts::param_error::{Change, ParamError};
+use crate::paths::routing::Sources;
+use crate::ports::core::Queueing;
+use crate::ports::effects::{Effect, Effects};
 
 /// The congestion points of a switch, one an output.
 #[derive(Debug, Clone)]

@@ -12,14 +12,14 @@ use rustc_hash::FxHashMap;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use xoff_engine::random::Stream;
-
-use crate::core::Core;
-use crate::effects::Effects;
-use crate::ids::PortId;
-use crate::mechanism::{Hooks, Install, Properties, Site, ValidationContext, Watches};
-use crate::packet::Packet;
-use crate::param_error::ParamError;
 use xoff_engine::state::{State, StateVisitor, Word};
+
+use crate::frames::packet::Packet;
+use crate::mechanisms::contract::{Hooks, Install, Properties, Site, ValidationContext, Watches};
+use crate::parts::ids::PortId;
+use crate::parts::param_error::ParamError;
+use crate::ports::core::Core;
+use crate::ports::effects::Effects;
 
 /// `switch.routing.drill`
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -127,7 +127,7 @@ impl Hooks for Drill {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::frames::Kind;
+    use crate::frames::kinds::Kind;
 
     /// A switch with four equal ways, ports 2 to 5.
     struct Switch {

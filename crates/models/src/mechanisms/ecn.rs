@@ -5,21 +5,21 @@
 //! Simplifications: no average of the queue; a class has ECT as a whole.
 //! Source: RED as in the public ns-3 codes of HPCC and `ConWeave` (`docs/models/ecn.md`).
 
-use crate::ids::{PortId, QueueId};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use xoff_engine::state;
 use xoff_units::Bytes;
 
-use crate::core::{Core, Queueing};
-use crate::count::Count;
-use crate::effects::Effects;
-use crate::mechanism::{
+use crate::frames::packet::Packet;
+use crate::mechanisms::contract::{
     Admit, Dequeued, Hooks, Ingress, Install, Levels, Place, Properties, Site, ValidationContext, Watches,
 };
 use crate::mechanisms::red::{Above, Curve};
-use crate::packet::Packet;
-use crate::param_error::{Change, ParamError};
+use crate::parts::count::Count;
+use crate::parts::ids::{PortId, QueueId};
+use crate::parts::param_error::{Change, ParamError};
+use crate::ports::core::{Core, Queueing};
+use crate::ports::effects::Effects;
 
 /// `switch.ecn`: one of `red` and `step`, or `profiles`.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize, JsonSchema)]
@@ -352,7 +352,7 @@ impl Hooks for Ecn {
 mod tests {
 
     use super::*;
-    use crate::frames::Kind;
+    use crate::frames::kinds::Kind;
 
     fn step(threshold: u64) -> Params {
         Params { step: Some(Step { threshold: Bytes(threshold) }), ..Params::default() }

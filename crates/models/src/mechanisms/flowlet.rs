@@ -7,7 +7,6 @@
 //! Source: Vanini et al., "Let it flow: resilient asymmetric load balancing with flowlet switching" (NSDI
 //! 2017); the timeout is from `ConWeave`'s public ns-3 code (`docs/models/flowlet.md`).
 
-use crate::ids::PortId;
 use rustc_hash::FxHashMap;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -15,11 +14,12 @@ use xoff_engine::state;
 use xoff_engine::state::{State, StateVisitor};
 use xoff_units::{Duration, Moment, wide};
 
-use crate::core::Core;
-use crate::count::{Count, Tally};
-use crate::effects::Effects;
-use crate::mechanism::{Hooks, Install, Properties, Site, Watches};
-use crate::packet::Packet;
+use crate::frames::packet::Packet;
+use crate::mechanisms::contract::{Hooks, Install, Properties, Site, Watches};
+use crate::parts::count::{Count, Tally};
+use crate::parts::ids::PortId;
+use crate::ports::core::Core;
+use crate::ports::effects::Effects;
 
 /// `switch.routing.flowlet`
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -146,7 +146,7 @@ impl Hooks for Flowlet {
 mod tests {
 
     use super::*;
-    use crate::frames::Kind;
+    use crate::frames::kinds::Kind;
 
     /// Returns the number of choices of each of four ports over 40,000 packets of a flow that come `gap`
     /// apart, and the number of flowlets.

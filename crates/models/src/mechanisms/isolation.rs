@@ -7,13 +7,13 @@
 //! Source: `docs/models/sfc.md` and `docs/models/congestion_isolation.md`.
 
 use rustc_hash::FxHashMap;
+use xoff_engine::state::{State, StateVisitor, Word};
 use xoff_units::number;
 
-use crate::core::Core;
-use crate::effects::{Effect, Effects};
-use crate::ids::{PortId, QueueId};
-use crate::packet::Packet;
-use xoff_engine::state::{State, StateVisitor, Word};
+use crate::frames::packet::Packet;
+use crate::parts::ids::{PortId, QueueId};
+use crate::ports::core::Core;
+use crate::ports::effects::{Effect, Effects};
 
 /// Order of a flow's packets in two queues.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -217,7 +217,7 @@ impl<T: Default> Isolation<T> {
 mod tests {
 
     use super::*;
-    use crate::frames::Kind;
+    use crate::frames::kinds::Kind;
 
     /// Queue 1 is the flows' own, and queue 2 the other.
     const OWN: QueueId = QueueId(1);

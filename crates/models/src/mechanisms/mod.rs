@@ -2,36 +2,40 @@
 //! their registry.
 
 pub mod congestion_point;
+pub mod contract;
 mod isolation;
+pub mod overrides;
+pub mod pause_response;
 mod plugin;
 pub mod red;
+pub mod sizing;
 
 use std::borrow::Cow;
 
-use self::plugin::{AnyMechanism, Foreign};
-use crate::ids::{ClassSet, PortId, QueueId};
 use schemars::JsonSchema;
 use serde::de::DeserializeOwned;
 use xoff_engine::state;
 use xoff_engine::state::{State, StateVisitor};
 use xoff_units::Moment;
 
-use crate::core::{Core, Queueing};
-use crate::count::{Group, Tally, listened};
-use crate::effects::Effects;
-use crate::framing::Framing;
-use crate::mechanism::{
+use self::plugin::{AnyMechanism, Foreign};
+use crate::frames::framing::Framing;
+use crate::frames::packet::Packet;
+use crate::frames::tag;
+use crate::mechanisms::contract::{
     Admit, Crossing, Departure, Dequeued, Enqueued, Hooks, Ingress, Install, Levels, Other, PauseFrames,
     Place, PortShape, Properties, QueueAt, Site, ValidationContext, Verdict, Watches,
 };
-use crate::packet::Packet;
-use crate::param_error::{ParamError, remove};
-use crate::pause_response::Response;
-use crate::plugin_parts::{Entry, Given as GivenOf, Params, PartKind, Registry};
-use crate::queueing::buffer::{self, Accounting};
-use crate::queueing::port::QueueSpec;
-use crate::tag;
-use crate::topology::Wiring;
+use crate::mechanisms::pause_response::Response;
+use crate::parts::count::{Group, Tally, listened};
+use crate::parts::ids::{ClassSet, PortId, QueueId};
+use crate::parts::param_error::{ParamError, remove};
+use crate::parts::plugin_parts::{Entry, Given as GivenOf, Params, PartKind, Registry};
+use crate::paths::topology::Wiring;
+use crate::ports::core::{Core, Queueing};
+use crate::ports::effects::Effects;
+use crate::ports::queueing::buffer::{self, Accounting};
+use crate::ports::queueing::port::QueueSpec;
 
 /// Makes the tables of mechanisms, the enum of all mechanisms, and the list of given mechanisms. A line names
 /// a module, which is the key in its table and holds `Params`, and the mechanism's type. The line's comment

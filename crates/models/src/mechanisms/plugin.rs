@@ -8,15 +8,15 @@ use dyn_clone::{DynClone, clone_trait_object};
 use xoff_engine::state::{State, StateVisitor};
 use xoff_units::Moment;
 
-use crate::core::Core;
-use crate::count::Tally;
-use crate::effects::Effects;
-use crate::ids::{PortId, QueueId};
-use crate::mechanism::{
+use crate::frames::packet::Packet;
+use crate::mechanisms::contract::{
     Admit, Crossing, Departure, Dequeued, Enqueued, Hooks, PauseFrames, Place, Verdict, Watches,
 };
-use crate::packet::Packet;
-use crate::plugin_parts::running;
+use crate::parts::count::Tally;
+use crate::parts::ids::{PortId, QueueId};
+use crate::parts::plugin_parts::running;
+use crate::ports::core::Core;
+use crate::ports::effects::Effects;
 
 /// A mechanism of any type.
 pub trait AnyMechanism: Hooks + State + Debug + Send + Sync + DynClone + Any {}

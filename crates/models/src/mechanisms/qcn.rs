@@ -15,12 +15,12 @@ use xoff_engine::state;
 use xoff_units::{Bytes, Moment, index};
 
 use super::congestion_point::{Points, check};
-use crate::core::Core;
-use crate::count::{Count, Tally};
-use crate::effects::Effects;
-use crate::frames::Cnm;
-use crate::mechanism::{Enqueued, Hooks, Install, Properties, Site, ValidationContext, Watches};
-use crate::param_error::ParamError;
+use crate::frames::kinds::Cnm;
+use crate::mechanisms::contract::{Enqueued, Hooks, Install, Properties, Site, ValidationContext, Watches};
+use crate::parts::count::{Count, Tally};
+use crate::parts::param_error::ParamError;
+use crate::ports::core::Core;
+use crate::ports::effects::Effects;
 
 /// Intervals by the highest three bits of the feedback, as shares of `sample_base`.
 const INTERVALS: [f64; 8] =
@@ -154,7 +154,7 @@ impl Hooks for Qcn {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::routing::Sources;
+    use crate::paths::routing::Sources;
 
     fn point() -> Qcn {
         Qcn::new(&Params::default(), Points::new(1, Sources { first: vec![0, 1], ..Sources::default() }), 1)

@@ -9,8 +9,8 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::effects::Effects;
-use crate::packet::Packet;
+use crate::frames::packet::Packet;
+use crate::ports::effects::Effects;
 
 /// Probability above the upper threshold of a RED curve.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
@@ -67,7 +67,7 @@ impl Curve {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::frames::Kind;
+    use crate::frames::kinds::Kind;
 
     fn curve(above: Above) -> Curve {
         Curve { low: 100_000, high: 400_000, pmax: 0.2, above }

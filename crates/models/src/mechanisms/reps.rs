@@ -11,8 +11,6 @@
 
 use std::collections::VecDeque;
 
-use crate::ids::PortId;
-use crate::tag::TagField;
 use rustc_hash::FxHashMap;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -21,13 +19,15 @@ use xoff_engine::state;
 use xoff_engine::state::{State, StateVisitor};
 use xoff_units::{Duration, Moment, index, number, wide};
 
-use crate::core::Core;
-use crate::count::{Count, Tally};
-use crate::effects::Effects;
-use crate::frames::Kind;
-use crate::mechanism::{Departure, Hooks, Install, Properties, Site, ValidationContext, Watches};
-use crate::packet::Packet;
-use crate::param_error::ParamError;
+use crate::frames::kinds::Kind;
+use crate::frames::packet::Packet;
+use crate::frames::tag::TagField;
+use crate::mechanisms::contract::{Departure, Hooks, Install, Properties, Site, ValidationContext, Watches};
+use crate::parts::count::{Count, Tally};
+use crate::parts::ids::PortId;
+use crate::parts::param_error::ParamError;
+use crate::ports::core::Core;
+use crate::ports::effects::Effects;
 
 /// `switch.routing.reps`
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]

@@ -7,16 +7,16 @@
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-use xoff_units::wide;
-
-use crate::core::Core;
-use crate::effects::Effects;
-use crate::ids::PortId;
-use crate::mechanism::{Hooks, Install, Properties, Site, ValidationContext, Watches};
-use crate::packet::Packet;
-use crate::param_error::ParamError;
 use xoff_engine::random::mix;
 use xoff_engine::state;
+use xoff_units::wide;
+
+use crate::frames::packet::Packet;
+use crate::mechanisms::contract::{Hooks, Install, Properties, Site, ValidationContext, Watches};
+use crate::parts::ids::PortId;
+use crate::parts::param_error::ParamError;
+use crate::ports::core::Core;
+use crate::ports::effects::Effects;
 
 /// Rule for the choice of a port.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
@@ -133,7 +133,7 @@ impl Hooks for Spray {
 mod tests {
 
     use super::*;
-    use crate::frames::Kind;
+    use crate::frames::kinds::Kind;
 
     /// Returns the number of choices of each of four ports over 40,000 packets.
     fn chosen(choice: Choice) -> [u32; 4] {

@@ -14,15 +14,17 @@ use serde::{Deserialize, Serialize};
 use xoff_engine::state;
 use xoff_units::{Bytes, Moment};
 
-use crate::core::{Core, Queueing};
-use crate::count::{Count, Tally};
-use crate::effects::{Effect, Effects};
-use crate::frames::Kind;
-use crate::mechanism::{Admit, Hooks, Install, Place, Properties, Site, ValidationContext, Watches};
-use crate::packet::Packet;
-use crate::param_error::{Change, ParamError, remove};
-use crate::queueing::buffer;
-use crate::routing::Sources;
+use crate::frames::kinds::Kind;
+use crate::frames::packet::Packet;
+use crate::mechanisms::contract::{
+    Admit, Hooks, Install, Place, Properties, Site, ValidationContext, Watches,
+};
+use crate::parts::count::{Count, Tally};
+use crate::parts::param_error::{Change, ParamError, remove};
+use crate::paths::routing::Sources;
+use crate::ports::core::{Core, Queueing};
+use crate::ports::effects::{Effect, Effects};
+use crate::ports::queueing::buffer;
 
 /// `switch.trimming`
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -178,8 +180,8 @@ impl Hooks for Trimming {
 mod tests {
 
     use super::*;
-    use crate::ids::{PortId, QueueId};
-    use crate::queueing::buffer::Buffer;
+    use crate::parts::ids::{PortId, QueueId};
+    use crate::ports::queueing::buffer::Buffer;
 
     /// Returns the verdict on a packet of 1500 B behind `waits` bytes of its queue.
     fn admitted(limit: u64, waits: u16, buffer: Buffer) -> Admit {

@@ -1,16 +1,17 @@
 //! Properties of a network that the lines of all hosts share.
 
-use super::settings::Settings;
-use crate::congestion_control::contract::Line;
-use crate::congestion_control::{CongestionControl, Scheme};
-use crate::cut_through;
-use crate::endpoint::Bottlenecks;
-use crate::ids::PortId;
-use crate::routing::{FirstHop, MAX_SWITCHES, longest_round_trip};
-use crate::stack::Stack;
-use crate::topology::{PortSpec, Topology};
-use crate::transport::{self, Protocol};
 use xoff_units::{Duration, Rate, Serializer, index};
+
+use super::settings::Settings;
+use crate::hosts::congestion_control::contract::Line;
+use crate::hosts::congestion_control::{CongestionControl, Scheme};
+use crate::hosts::endpoint::Bottlenecks;
+use crate::hosts::stack::Stack;
+use crate::hosts::transport::{self, Protocol};
+use crate::parts::ids::PortId;
+use crate::paths::routing::{FirstHop, MAX_SWITCHES, longest_round_trip};
+use crate::paths::topology::{PortSpec, Topology};
+use crate::ports::cut_through;
 
 /// Properties of a network shared by the lines of all hosts.
 #[derive(Debug, Clone)]

@@ -1,30 +1,30 @@
 //! Settings of a network beside its topology and its traffic.
 
-use crate::congestion_control::contract::Line;
-use crate::core::Queueing;
-use crate::cut_through;
-use crate::endpoint::{self, Classify};
-use crate::failover::Failover;
-use crate::fault;
-use crate::fault_injection::Faults;
-use crate::framing::Framing;
-use crate::ids::{ClassSet, PortId};
-use crate::mechanism::{Ingress, Levels};
-use crate::mechanisms::Tables;
-use crate::node::{self, Acks};
-use crate::overrides::Locals;
-use crate::queueing::buffer::{Accounting, Buffer, Params as BufferParams, Share, SharedBuffer};
-use crate::queueing::port::Turns;
-use crate::record::Wanted;
-use crate::relay;
-use crate::retry;
-use crate::routing::FirstHop;
-use crate::stack::{Stack, Stacks};
-use crate::symmetry::ties::Symmetric;
-use crate::tag::{self, TagField, TagUse};
-use crate::topology::{NodeSpec, PortSpec};
-use crate::transport::Protocol;
 use xoff_units::{Duration, Rate, index, number};
+
+use crate::faults;
+use crate::faults::injection::Faults;
+use crate::frames::framing::Framing;
+use crate::frames::tag::{self, TagField, TagUse};
+use crate::hosts::congestion_control::contract::Line;
+use crate::hosts::endpoint::{self, Classify};
+use crate::hosts::stack::{Stack, Stacks};
+use crate::hosts::transport::Protocol;
+use crate::mechanisms::Tables;
+use crate::mechanisms::contract::{Ingress, Levels};
+use crate::mechanisms::overrides::Locals;
+use crate::network::node::{self, Acks};
+use crate::parts::ids::{ClassSet, PortId};
+use crate::paths::failover::Failover;
+use crate::paths::retry;
+use crate::paths::routing::FirstHop;
+use crate::paths::symmetry::ties::Symmetric;
+use crate::paths::topology::{NodeSpec, PortSpec};
+use crate::ports::core::Queueing;
+use crate::ports::queueing::buffer::{Accounting, Buffer, Params as BufferParams, Share, SharedBuffer};
+use crate::ports::queueing::port::Turns;
+use crate::ports::{cut_through, relay};
+use crate::records::events::Wanted;
 
 /// All settings of a network.
 #[derive(Debug, Clone)]
@@ -60,7 +60,7 @@ pub struct Settings {
     /// Injected faults of switches.
     pub faults: Faults,
     /// Planned failures.
-    pub failures: fault::plan::Plan,
+    pub failures: faults::plan::Plan,
     /// Reroutes after failures.
     pub failover: Failover,
     /// Links with link-level retry.
@@ -253,18 +253,18 @@ impl Settings {
             framing,
             switch_delay: Duration::ZERO,
             queueing: Queueing::default(),
-            locals: Locals::uniform(crate::overrides::Local::default()),
+            locals: Locals::uniform(crate::mechanisms::overrides::Local::default()),
             classes: 1,
             turns: None,
             strict_classes: ClassSet::NONE,
             classify: Classify::default(),
             jitter: 0.0,
-            stacks: Stacks::uniform(crate::stack::Stack::default()),
+            stacks: Stacks::uniform(crate::hosts::stack::Stack::default()),
             relay: relay::Params::default(),
             first_hop: FirstHop::default(),
             acks: Acks::default(),
             faults: Faults::default(),
-            failures: fault::plan::Plan::default(),
+            failures: faults::plan::Plan::default(),
             failover: Failover::default(),
             retry: None,
             wanted: Wanted::default(),

@@ -11,8 +11,8 @@
 use std::collections::BTreeMap;
 
 use xoff_engine::{Checkpoint, Sets};
-use xoff_models::ids::PortId;
-use xoff_models::node::Node;
+use xoff_models::network::node::Node;
+use xoff_models::parts::ids::PortId;
 use xoff_units::{Duration, Moment, index, wide};
 
 use super::budget::WORDS_PER_ENTRY;

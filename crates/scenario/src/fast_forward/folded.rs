@@ -4,9 +4,9 @@
 //! not simulated. The counter of such a flow grows as the counter of the flow that stands for it.
 
 use xoff_engine::state::Counter;
-use xoff_models::ids::PortId;
-use xoff_models::message::{MessageId, POSTED};
-use xoff_models::symmetry::Symmetry;
+use xoff_models::frames::message::{MessageId, POSTED};
+use xoff_models::parts::ids::PortId;
+use xoff_models::paths::symmetry::Symmetry;
 
 /// Returns the counter that stands for a counter.
 pub fn canonical(group: &Symmetry, counter: Counter) -> Counter {

@@ -5,7 +5,7 @@
 
 use xoff_engine::Fingerprint;
 use xoff_engine::state::{PeriodKind, Snapshot};
-use xoff_models::application::period;
+use xoff_models::traffic::application::period;
 use xoff_units::Moment;
 
 use super::detector::Detector;

@@ -32,10 +32,10 @@ mod suspended;
 
 use xoff_document::Scenario;
 use xoff_engine::Checkpoint;
-use xoff_models::delays::Traced;
+use xoff_models::hosts::transport::Protocol;
 use xoff_models::network::Settings;
-use xoff_models::node::Node;
-use xoff_models::transport::Protocol;
+use xoff_models::network::node::Node;
+use xoff_models::records::delays::Traced;
 use xoff_units::Moment;
 
 use self::components::Components;

@@ -1,9 +1,9 @@
 //! Plan of the longer levels: the marks of the next probes of steps, layers and iterations.
 
 use xoff_engine::Checkpoint;
-use xoff_models::application::{Application, Cycle};
-use xoff_models::endpoint::UnderWay;
-use xoff_models::node::Node;
+use xoff_models::hosts::endpoint::UnderWay;
+use xoff_models::network::node::Node;
+use xoff_models::traffic::application::{Application, Cycle};
 use xoff_units::wide;
 
 use super::level::{LAYERS, Level, STEPS};

@@ -7,9 +7,9 @@
 
 use xoff_engine::state::{Counter, Offsets, StateVisitor, Totals};
 use xoff_engine::{Checkpoint, Fingerprint};
-use xoff_models::application::period;
-use xoff_models::endpoint::Endpoint;
-use xoff_models::node::Node;
+use xoff_models::hosts::endpoint::Endpoint;
+use xoff_models::network::node::Node;
+use xoff_models::traffic::application::period;
 use xoff_units::{Moment, wide};
 
 use super::offsets::NetworkOffsets;

@@ -3,10 +3,10 @@
 
 use xoff_engine::state::{Snapshot, StateVisitor, Totals};
 use xoff_engine::{Checkpoint, Fingerprint};
-use xoff_models::endpoint::Endpoint;
-use xoff_models::ids::PortId;
-use xoff_models::node::Node;
-use xoff_models::symmetry::Symmetry;
+use xoff_models::hosts::endpoint::Endpoint;
+use xoff_models::network::node::Node;
+use xoff_models::parts::ids::PortId;
+use xoff_models::paths::symmetry::Symmetry;
 use xoff_units::{Moment, index};
 
 use super::offsets::NetworkOffsets;

@@ -6,9 +6,9 @@
 
 use xoff_engine::Checkpoint;
 use xoff_engine::state::{PeriodKind, Totals};
-use xoff_models::application::period;
-use xoff_models::endpoint::UnderWay;
-use xoff_models::node::Node;
+use xoff_models::hosts::endpoint::UnderWay;
+use xoff_models::network::node::Node;
+use xoff_models::traffic::application::period;
 use xoff_units::{Duration, Moment, wide};
 
 use super::blockers::Blockers;

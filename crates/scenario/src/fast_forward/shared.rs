@@ -3,8 +3,8 @@
 use std::sync::Arc;
 
 use xoff_engine::Checkpoint;
-use xoff_models::node::Node;
-use xoff_models::symmetry::Symmetry;
+use xoff_models::network::node::Node;
+use xoff_models::paths::symmetry::Symmetry;
 use xoff_units::Moment;
 
 use super::budget::Budget;

@@ -6,9 +6,9 @@
 
 use std::sync::Arc;
 
-use xoff_models::routing::{MAX_SWITCHES, Paths, Routes};
-use xoff_models::symmetry::Symmetry;
-use xoff_models::topology::PortSpec;
+use xoff_models::paths::routing::{MAX_SWITCHES, Paths, Routes};
+use xoff_models::paths::symmetry::Symmetry;
+use xoff_models::paths::topology::PortSpec;
 use xoff_units::index;
 
 use super::network::Reason;

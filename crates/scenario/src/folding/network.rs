@@ -2,10 +2,10 @@
 
 use std::collections::BTreeMap;
 
-use xoff_models::ids::PortId;
 use xoff_models::network::Settings;
-use xoff_models::symmetry::Rotation;
-use xoff_models::topology::{PortSpec, Topology};
+use xoff_models::parts::ids::PortId;
+use xoff_models::paths::symmetry::Rotation;
+use xoff_models::paths::topology::{PortSpec, Topology};
 use xoff_units::{index, number};
 
 /// The reason that the search found no group, or no larger group: the first difference between a node, link or flow and the

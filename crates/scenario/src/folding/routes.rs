@@ -7,11 +7,11 @@
 use std::sync::Arc;
 
 use rustc_hash::FxHashSet;
-use xoff_models::flow::FlowSpec;
-use xoff_models::ids::PortId;
-use xoff_models::routing::shortest::shortest;
-use xoff_models::routing::{Images, Paths, Routes};
-use xoff_models::symmetry::{STAY, Symmetry};
+use xoff_models::frames::flow::FlowSpec;
+use xoff_models::parts::ids::PortId;
+use xoff_models::paths::routing::shortest::shortest;
+use xoff_models::paths::routing::{Images, Paths, Routes};
+use xoff_models::paths::symmetry::{STAY, Symmetry};
 use xoff_units::index;
 
 use super::network::Reason;

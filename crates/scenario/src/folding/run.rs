@@ -2,9 +2,9 @@
 
 use xoff_document::{Draws, InputError, Scenario, Ties};
 use xoff_engine::Plan as EnginePlan;
-use xoff_models::delays::Traced;
-use xoff_models::queueing::buffer;
-use xoff_models::symmetry::ties::Symmetric;
+use xoff_models::paths::symmetry::ties::Symmetric;
+use xoff_models::ports::queueing::buffer;
+use xoff_models::records::delays::Traced;
 
 use super::chance;
 use super::network::Reason;

@@ -2,9 +2,9 @@
 
 use std::sync::Arc;
 
-use xoff_models::routing::Routes;
-use xoff_models::symmetry::{Rotation, Symmetry, Turn};
-use xoff_models::topology::NodeSpec;
+use xoff_models::paths::routing::Routes;
+use xoff_models::paths::symmetry::{Rotation, Symmetry, Turn};
+use xoff_models::paths::topology::NodeSpec;
 use xoff_units::number;
 
 use super::network::{Beyond, Reason, Wires};

@@ -2,8 +2,8 @@ use std::sync::Arc;
 
 use xoff_document::from_toml;
 use xoff_engine::Plan;
-use xoff_models::symmetry::ties::Symmetric;
-use xoff_models::symmetry::{Rotation, Symmetry};
+use xoff_models::paths::symmetry::ties::Symmetric;
+use xoff_models::paths::symmetry::{Rotation, Symmetry};
 
 use super::search::find;
 use crate::results::unfold::Unfold;

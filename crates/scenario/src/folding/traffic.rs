@@ -2,15 +2,15 @@
 
 use std::collections::BTreeMap;
 
-use xoff_models::application::Planned;
-use xoff_models::core::Queueing;
-use xoff_models::flow::{FlowSpec, Start};
+use xoff_models::frames::flow::{FlowSpec, Start};
 use xoff_models::network::Settings;
-use xoff_models::nvlink::pipes::Direction;
-use xoff_models::nvlink::queues::Queue;
-use xoff_models::routing::{FirstHop, Paths};
-use xoff_models::topology::{PortSpec, Topology};
-use xoff_models::workload::AllFlows;
+use xoff_models::paths::routing::{FirstHop, Paths};
+use xoff_models::paths::topology::{PortSpec, Topology};
+use xoff_models::ports::core::Queueing;
+use xoff_models::ports::nvlink::pipes::Direction;
+use xoff_models::ports::nvlink::queues::Queue;
+use xoff_models::traffic::application::Planned;
+use xoff_models::traffic::workload::AllFlows;
 use xoff_units::{index, number};
 
 use super::network::{Reason, Wires, differ};

@@ -7,12 +7,12 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use rustc_hash::FxHashMap;
-use xoff_models::cut_through;
-use xoff_models::framing::Framing;
-use xoff_models::ids::PortId;
-use xoff_models::packet::Packet;
-use xoff_models::routing::{Map, Paths};
-use xoff_models::topology::PortSpec;
+use xoff_models::frames::framing::Framing;
+use xoff_models::frames::packet::Packet;
+use xoff_models::parts::ids::PortId;
+use xoff_models::paths::routing::{Map, Paths};
+use xoff_models::paths::topology::PortSpec;
+use xoff_models::ports::cut_through;
 use xoff_units::{Duration, Rate, index, number};
 
 use self::stripes::{Flow, Stripe, Way};

@@ -7,7 +7,7 @@
 
 use std::sync::Arc;
 
-use xoff_models::framing::Framing;
+use xoff_models::frames::framing::Framing;
 use xoff_units::Duration;
 
 /// The number of a way of packets.

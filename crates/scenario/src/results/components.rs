@@ -1,11 +1,11 @@
 //! Counts of the components of a network.
 
 use xoff_engine::Checkpoint;
-use xoff_models::count::{LATE, PAUSED, Tally};
-use xoff_models::endpoint;
-use xoff_models::mechanism::Hooks;
+use xoff_models::hosts::endpoint;
+use xoff_models::mechanisms::contract::Hooks;
 use xoff_models::mechanisms::ecn::MARKED;
-use xoff_models::node::Node;
+use xoff_models::network::node::Node;
+use xoff_models::parts::count::{LATE, PAUSED, Tally};
 use xoff_units::Moment;
 
 use super::contract::{Collect, Shared};

@@ -4,14 +4,14 @@ use std::sync::Arc;
 
 use xoff_applications::job::Ended;
 use xoff_engine::Checkpoint;
-use xoff_models::delays::Traced;
-use xoff_models::endpoint::Sent;
-use xoff_models::frames::Kind;
-use xoff_models::node::Node;
-use xoff_models::packet::Packet;
-use xoff_models::record::Drop;
-use xoff_models::symmetry::View;
-use xoff_models::workload::AllFlows;
+use xoff_models::frames::kinds::Kind;
+use xoff_models::frames::packet::Packet;
+use xoff_models::hosts::endpoint::Sent;
+use xoff_models::network::node::Node;
+use xoff_models::paths::symmetry::View;
+use xoff_models::records::delays::Traced;
+use xoff_models::records::events::Drop;
+use xoff_models::traffic::workload::AllFlows;
 use xoff_units::Moment;
 
 use super::counts::Counts;

@@ -4,8 +4,8 @@
 use std::collections::BTreeMap;
 
 use serde::Serialize;
-use xoff_models::count::{Count, Tally};
 use xoff_models::network::{self, Settings};
+use xoff_models::parts::count::{Count, Tally};
 
 /// Counts of a component at switches, at hosts, or at both.
 #[derive(Debug, Clone, Serialize)]

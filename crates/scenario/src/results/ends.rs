@@ -6,10 +6,10 @@ use std::sync::Arc;
 use xoff_applications::job::Jobs;
 use xoff_applications::serving::{Servings, TokenRow};
 use xoff_engine::Checkpoint;
-use xoff_models::endpoint::Sent;
-use xoff_models::node::Node;
-use xoff_models::symmetry::View;
-use xoff_models::workload::AllFlows;
+use xoff_models::hosts::endpoint::Sent;
+use xoff_models::network::node::Node;
+use xoff_models::paths::symmetry::View;
+use xoff_models::traffic::workload::AllFlows;
 use xoff_units::{Moment, index, wide};
 
 use super::unfold::Unfold;

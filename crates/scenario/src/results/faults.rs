@@ -3,11 +3,11 @@
 use std::sync::Arc;
 
 use xoff_engine::Checkpoint;
-use xoff_models::count::Tally;
-use xoff_models::fault::plan::Plan;
-use xoff_models::node::{
+use xoff_models::faults::plan::Plan;
+use xoff_models::network::node::{
     FAULT, FAULTS, LOST, LOST_BYTES, LOST_CONTROL, Node, REROUTES, RETRIED, RETRIED_BYTES,
 };
+use xoff_models::parts::count::Tally;
 use xoff_units::index;
 
 use super::contract::{Collect, Shared};

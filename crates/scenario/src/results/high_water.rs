@@ -3,9 +3,9 @@
 use std::collections::BTreeMap;
 
 use xoff_engine::Checkpoint;
-use xoff_models::high_water::{Kind, Mark};
-use xoff_models::node::Node;
-use xoff_models::symmetry::View;
+use xoff_models::network::node::Node;
+use xoff_models::paths::symmetry::View;
+use xoff_models::records::high_water::{Kind, Mark};
 use xoff_units::index;
 
 use super::contract::{Collect, Shared};

@@ -8,14 +8,14 @@ use std::collections::BTreeMap;
 use std::fmt::Write as _;
 
 use xoff_engine::Checkpoint;
-use xoff_models::fault::Queued;
-use xoff_models::fault::plan::{Plan, Target, What};
-use xoff_models::ids::PortId;
-use xoff_models::mechanism::Install;
+use xoff_models::faults::Queued;
+use xoff_models::faults::plan::{Plan, Target, What};
+use xoff_models::mechanisms::contract::Install;
 use xoff_models::mechanisms::pfc::Pfc;
-use xoff_models::node::{FAULT, Node};
-use xoff_models::record::Drop;
-use xoff_models::topology::Link;
+use xoff_models::network::node::{FAULT, Node};
+use xoff_models::parts::ids::PortId;
+use xoff_models::paths::topology::Link;
+use xoff_models::records::events::Drop;
 use xoff_units::{Duration, Moment, Rate, index};
 
 use super::contract::{Collect, Shared};

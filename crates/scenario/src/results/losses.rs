@@ -1,11 +1,11 @@
 //! Dropped packets, and the first shortage of headroom.
 
 use xoff_engine::Checkpoint;
-use xoff_models::ids::ClassSet;
-use xoff_models::node::Node;
-use xoff_models::overrides::Locals;
-use xoff_models::record::Drop;
-use xoff_models::symmetry::View;
+use xoff_models::mechanisms::overrides::Locals;
+use xoff_models::network::node::Node;
+use xoff_models::parts::ids::ClassSet;
+use xoff_models::paths::symmetry::View;
+use xoff_models::records::events::Drop;
 use xoff_units::{Duration, index};
 
 use super::contract::{Collect, Shared};

@@ -18,9 +18,9 @@ use std::sync::Arc;
 
 use xoff_document::Scenario;
 use xoff_engine::{Checkpoint, Finish};
-use xoff_models::node::Node;
-use xoff_models::queueing::port::Port;
-use xoff_models::routing::Map;
+use xoff_models::network::node::Node;
+use xoff_models::paths::routing::Map;
+use xoff_models::ports::queueing::port::Port;
 use xoff_units::Moment;
 
 use self::contract::{Collect, Keeps, Shared};

@@ -2,8 +2,8 @@
 
 use std::sync::Arc;
 
-use xoff_models::ids::PortId;
-use xoff_models::topology::PortSpec;
+use xoff_models::parts::ids::PortId;
+use xoff_models::paths::topology::PortSpec;
 use xoff_units::index;
 
 use super::ways::Ways;

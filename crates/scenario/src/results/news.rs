@@ -1,8 +1,8 @@
 //! What collectors tell one another.
 
 use xoff_applications::job::Ended;
-use xoff_models::endpoint::Sent;
-use xoff_models::record::Drop;
+use xoff_models::hosts::endpoint::Sent;
+use xoff_models::records::events::Drop;
 use xoff_units::{Duration, Moment};
 
 use crate::ideal::Ideal;

@@ -1,10 +1,10 @@
 //! Pauses of queues, in order of their ends. Pauses active at the end of the run end there.
 
 use xoff_engine::Checkpoint;
-use xoff_models::effects::Asker;
-use xoff_models::node::Node;
-use xoff_models::record::Pause;
-use xoff_models::symmetry::View;
+use xoff_models::network::node::Node;
+use xoff_models::paths::symmetry::View;
+use xoff_models::ports::effects::Asker;
+use xoff_models::records::events::Pause;
 use xoff_units::{Moment, index};
 
 use super::contract::{Collect, Shared};

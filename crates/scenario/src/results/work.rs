@@ -8,7 +8,7 @@
 
 use xoff_applications::job::Jobs;
 use xoff_applications::serving::{Servings, TokenRow};
-use xoff_models::workload::AllFlows;
+use xoff_models::traffic::workload::AllFlows;
 use xoff_units::Moment;
 
 /// Links that a packet passes, on most fabrics between 2 and 4.

@@ -6,11 +6,11 @@ use std::ops::ControlFlow;
 
 use xoff_document::InputError;
 use xoff_engine::{Checkpoint, Engine, Finish, Message as _, Plan as EnginePlan, Statistics};
-use xoff_models::application::period;
+use xoff_models::network::node::Node;
 use xoff_models::network::{Settings, build, run};
-use xoff_models::node::Node;
-use xoff_models::symmetry::ties::Symmetric;
-use xoff_models::workload::MAX_START;
+use xoff_models::paths::symmetry::ties::Symmetric;
+use xoff_models::traffic::application::period;
+use xoff_models::traffic::workload::MAX_START;
 use xoff_units::{Moment, number};
 
 use self::watch::Watch;

@@ -7,7 +7,7 @@ use xoff_document::{InputError, Judgement, Scenario};
 use xoff_engine::Checkpoint;
 use xoff_engine::clock::Instant;
 use xoff_models::network::Settings;
-use xoff_models::node::Node;
+use xoff_models::network::node::Node;
 use xoff_units::{Duration, Moment};
 
 use crate::audit::{STILL, find_deadlock};

@@ -3,10 +3,10 @@
 use std::collections::BTreeMap;
 
 use serde::Serialize;
-use xoff_models::ids::PortId;
-use xoff_models::mechanism::Levels;
-use xoff_models::overrides::Override;
-use xoff_models::queueing::buffer::Buffer;
+use xoff_models::mechanisms::contract::Levels;
+use xoff_models::mechanisms::overrides::Override;
+use xoff_models::parts::ids::PortId;
+use xoff_models::ports::queueing::buffer::Buffer;
 use xoff_units::{Duration, Rate, number};
 
 use crate::runner::Runner;
@@ -49,7 +49,7 @@ pub struct IngressPorts {
     pub levels: Levels,
     /// Maximum bytes of the largest frame that have arrived when the frame is counted.
     pub counted_after: u64,
-    /// Index of the settings in [`xoff_models::overrides::Locals::list`].
+    /// Index of the settings in [`xoff_models::mechanisms::overrides::Locals::list`].
     pub place: usize,
     /// Number of other ports of a node with such a port, and the slowest rate of its ports.
     pub others: usize,

@@ -6,10 +6,10 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use xoff_models::flow::Start;
-use xoff_models::ids::{ClassSet, PortId};
+use xoff_models::frames::flow::Start;
 use xoff_models::mechanisms::at;
-use xoff_models::queueing::buffer;
+use xoff_models::parts::ids::{ClassSet, PortId};
+use xoff_models::ports::queueing::buffer;
 use xoff_units::{Bytes, index, wide};
 
 use super::ingress::{IngressPorts, Warning, table};

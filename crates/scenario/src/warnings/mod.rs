@@ -8,16 +8,16 @@ use std::collections::{BTreeSet, VecDeque};
 use std::sync::Arc;
 
 use xoff_applications::job::{Graph, Jobs};
-use xoff_models::congestion_control::CongestionControl;
-use xoff_models::ids::PortId;
+use xoff_models::hosts::congestion_control::CongestionControl;
+use xoff_models::hosts::stack::Stack;
+use xoff_models::hosts::transport::Protocol;
 use xoff_models::mechanisms::{Part, at};
 use xoff_models::network::Lines;
-use xoff_models::queueing::buffer::{self, Accounting};
-use xoff_models::queueing::scheduler;
-use xoff_models::relay::Scheduler;
-use xoff_models::stack::Stack;
-use xoff_models::topology::{PortSpec, Topology};
-use xoff_models::transport::Protocol;
+use xoff_models::parts::ids::PortId;
+use xoff_models::paths::topology::{PortSpec, Topology};
+use xoff_models::ports::queueing::buffer::{self, Accounting};
+use xoff_models::ports::queueing::scheduler;
+use xoff_models::ports::relay::Scheduler;
 use xoff_units::{Bytes, index};
 
 use self::ingress::table;

@@ -3,8 +3,8 @@
 
 use std::collections::BTreeMap;
 
-use xoff_models::names;
-use xoff_models::topology::{LinkSpec, PortSpec};
+use xoff_models::parts::names;
+use xoff_models::paths::topology::{LinkSpec, PortSpec};
 use xoff_units::{Rate, index};
 
 use super::ingress::Warning;

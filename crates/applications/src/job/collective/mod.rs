@@ -15,7 +15,7 @@ pub use super::algorithm::{Algorithm, Operation};
 use super::experts::{Copies, Experts};
 use super::messages::Messages;
 use super::piece::{Piece, Way};
-use xoff_models::param_error::ParamError;
+use xoff_models::parts::param_error::ParamError;
 
 /// Maximum number of listed messages of a collective: those of the first of its equal parts.
 pub const MAX_MESSAGES: u64 = 1 << 25;

@@ -23,8 +23,8 @@ use super::piece::{Costs, Piece, Way};
 use crate::nccl::{
     Algorithm, Choice, Chunks, Operation, Protocol, SLOTS, Servers, Step, Tuning, net_overhead,
 };
-use xoff_models::param_error::{Change, ParamError, remove};
-use xoff_models::topology;
+use xoff_models::parts::param_error::{Change, ParamError, remove};
+use xoff_models::paths::topology;
 
 /// Values that a scenario may give in the place of those of NCCL.
 #[derive(Debug, Clone, Copy, PartialEq)]

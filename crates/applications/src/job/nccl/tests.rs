@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use xoff_models::topology::Gpu;
+use xoff_models::paths::topology::Gpu;
 
 use super::*;
 use crate::job::Way;

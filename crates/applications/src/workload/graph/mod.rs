@@ -17,7 +17,7 @@ use xoff_units::index;
 pub use self::params::{Family, Kind, MAX_OPERATIONS, MAX_RANKS, MAX_SHARED, Params, Processor, Row};
 use self::reading::Reading;
 use super::library::MakesJobs;
-use xoff_models::workload::{Making, Problem, Traffic};
+use xoff_models::traffic::workload::{Making, Problem, Traffic};
 
 impl Traffic for Params {
     fn make<'a>(&'a self, making: &mut Making<'a>) -> Result<(), Problem> {

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-use xoff_models::workload::{Host, Problem};
+use xoff_models::traffic::workload::{Host, Problem};
 use xoff_units::{Bytes, Duration, wide};
 
 use crate::job::collective::{Algorithm, Operation as Does};

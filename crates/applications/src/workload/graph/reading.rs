@@ -4,8 +4,8 @@ use std::collections::BTreeMap;
 use std::ops::Range;
 
 use rustc_hash::FxHashMap;
-use xoff_models::param_error::ParamError;
-use xoff_models::workload::Problem;
+use xoff_models::parts::param_error::ParamError;
+use xoff_models::traffic::workload::Problem;
 use xoff_units::{Duration, index, number, wide};
 
 use super::params::{Kind, MAX_OPERATIONS, Params, Row};

@@ -7,7 +7,7 @@
 
 use std::collections::BTreeMap;
 
-use xoff_models::workload::Problem;
+use xoff_models::traffic::workload::Problem;
 
 use super::params::{Family, Params, Row};
 use super::reading::Reading;

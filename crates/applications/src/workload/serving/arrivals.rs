@@ -1,9 +1,9 @@
 //! Requests: drawn arrivals, or the rows of a table.
 
 use xoff_engine::random::Stream;
-use xoff_models::param_error::{ParamError, remove};
-use xoff_models::streams::normal;
-use xoff_models::workload::MAX_START;
+use xoff_models::parts::param_error::{ParamError, remove};
+use xoff_models::parts::streams::normal;
+use xoff_models::traffic::workload::MAX_START;
 use xoff_units::{Duration, Moment, wide};
 
 use super::params::{Arrivals, Lengths, Params, Row};

@@ -22,9 +22,9 @@ use crate::serving::{
 };
 use std::sync::Arc;
 use xoff_engine::random::Stream;
-use xoff_models::application::Connection;
-use xoff_models::param_error::{ParamError, remove};
-use xoff_models::workload::{Making, Problem, Traffic};
+use xoff_models::parts::param_error::{ParamError, remove};
+use xoff_models::traffic::application::Connection;
+use xoff_models::traffic::workload::{Making, Problem, Traffic};
 use xoff_units::{Duration, index, number, wide};
 
 /// In the place of the size of a connection whose messages are unknown before the run.

@@ -2,8 +2,8 @@
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-use xoff_models::param_error::{ParamError, remove};
-use xoff_models::workload::Host;
+use xoff_models::parts::param_error::{ParamError, remove};
+use xoff_models::traffic::workload::Host;
 use xoff_units::{Duration, Moment, wide};
 
 use crate::job::experts::Copies;

@@ -1,7 +1,7 @@
 //! Early sequences, and the loads of pools.
 
 use xoff_engine::random::Stream;
-use xoff_models::param_error::ParamError;
+use xoff_models::parts::param_error::ParamError;
 use xoff_units::wide;
 
 use super::params::{Params, Warm};

@@ -16,8 +16,8 @@ mod program;
 mod schedule;
 
 pub use self::params::{Collectives, Compute, Numbers, Params};
-use xoff_models::param_error::ParamError;
-use xoff_models::workload::{Making, Problem, Traffic};
+use xoff_models::parts::param_error::ParamError;
+use xoff_models::traffic::workload::{Making, Problem, Traffic};
 
 use super::library::MakesJobs;
 use crate::job::graph::Flops;

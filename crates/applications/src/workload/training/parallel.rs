@@ -6,7 +6,7 @@
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-use xoff_models::param_error::ParamError;
+use xoff_models::parts::param_error::ParamError;
 
 use crate::language_model::Model;
 

@@ -2,8 +2,8 @@
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-use xoff_models::param_error::ParamError;
-use xoff_models::workload::Host;
+use xoff_models::parts::param_error::ParamError;
+use xoff_models::traffic::workload::Host;
 use xoff_units::{Bytes, Duration};
 
 use super::parallel::{Axis, Parallel};

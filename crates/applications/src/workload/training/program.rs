@@ -11,8 +11,8 @@
 
 use rustc_hash::FxHashMap;
 use xoff_engine::random::Stream;
-use xoff_models::param_error::ParamError;
-use xoff_models::streams::normal;
+use xoff_models::parts::param_error::ParamError;
+use xoff_models::parts::streams::normal;
 use xoff_units::{Duration, number};
 
 use super::parallel::{Axis, Parallel, Place};

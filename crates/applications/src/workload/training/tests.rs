@@ -1,7 +1,7 @@
 use std::collections::BTreeMap;
 
-use xoff_models::framing::Framing;
-use xoff_models::topology::{Link, Shape, star};
+use xoff_models::frames::framing::Framing;
+use xoff_models::paths::topology::{Link, Shape, star};
 use xoff_units::{Duration, Rate, index};
 
 use super::parallel::Parallel;

@@ -1,6 +1,6 @@
 //! Counts of `ConWeave`.
 
-use crate::count::Count;
+use crate::parts::count::Count;
 
 pub(super) const MOVED: Count = Count::number("moved", "flows moved to another path");
 

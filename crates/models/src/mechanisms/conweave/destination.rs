@@ -2,7 +2,6 @@
 
 use std::sync::Arc;
 
-use crate::ids::{PortId, QueueId};
 use rustc_hash::FxHashMap;
 use xoff_engine::state;
 use xoff_engine::state::{State, StateVisitor};
@@ -11,14 +10,15 @@ use xoff_units::{Duration, Moment};
 use super::counts::{EARLY, HELD, MESSAGES, PACKETS, UNHELD};
 use super::params::Params;
 use super::tag::{Flag, Tag};
-use crate::core::{Core, Queues};
-use crate::count::Tally;
-use crate::effects::{Asker, Effect, Effects};
-use crate::frames::{Says, Weave};
-use crate::mechanism::Site;
-use crate::packet::Packet;
-use crate::queueing::port::Purpose;
-use crate::routing::Sources;
+use crate::frames::kinds::{Says, Weave};
+use crate::frames::packet::Packet;
+use crate::mechanisms::contract::Site;
+use crate::parts::count::Tally;
+use crate::parts::ids::{PortId, QueueId};
+use crate::paths::routing::Sources;
+use crate::ports::core::{Core, Queues};
+use crate::ports::effects::{Asker, Effect, Effects};
+use crate::ports::queueing::port::Purpose;
 
 /// Number of entries below which expired entries are kept.
 const FEW: usize = 1024;

@@ -17,7 +17,6 @@ mod params;
 mod source;
 mod tag;
 
-use crate::ids::{PortId, QueueId};
 use xoff_engine::state;
 use xoff_units::{Duration, Moment, index};
 
@@ -26,13 +25,14 @@ use self::destination::Destination;
 pub use self::params::Params;
 use self::source::Source;
 use self::tag::{Tag, digit};
-use crate::core::{Core, Queueing};
-use crate::count::{Count, PAUSED, Tally};
-use crate::effects::Effects;
-use crate::frames::Kind;
-use crate::mechanism::{Hooks, Install, Properties, Site, ValidationContext, Verdict, Watches};
-use crate::packet::Packet;
-use crate::param_error::{Change, ParamError};
+use crate::frames::kinds::Kind;
+use crate::frames::packet::Packet;
+use crate::mechanisms::contract::{Hooks, Install, Properties, Site, ValidationContext, Verdict, Watches};
+use crate::parts::count::{Count, PAUSED, Tally};
+use crate::parts::ids::{PortId, QueueId};
+use crate::parts::param_error::{Change, ParamError};
+use crate::ports::core::{Core, Queueing};
+use crate::ports::effects::Effects;
 
 /// The parts of a switch with hosts.
 #[derive(Debug, Clone)]
@@ -77,7 +77,7 @@ impl Install for ConWeave {
         Properties {
             routes: true,
             assigns_queues: true,
-            tag_bits: crate::tag::BITS,
+            tag_bits: crate::frames::tag::BITS,
             reorder_queues: params.queues,
             ..Properties::default()
         }

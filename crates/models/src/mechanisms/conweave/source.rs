@@ -1,6 +1,5 @@
 //! The switch of a source: epochs and paths of flows.
 
-use crate::ids::PortId;
 use rustc_hash::{FxHashMap, FxHashSet};
 use xoff_engine::random::Stream;
 use xoff_engine::state;
@@ -9,11 +8,12 @@ use xoff_units::{Duration, Moment, index, wide};
 
 use super::params::Params;
 use super::tag::{FAN, Flag, Tag};
-use crate::core::Core;
-use crate::effects::Effects;
-use crate::frames::{Says, Weave};
-use crate::mechanism::Site;
-use crate::packet::Packet;
+use crate::frames::kinds::{Says, Weave};
+use crate::frames::packet::Packet;
+use crate::mechanisms::contract::Site;
+use crate::parts::ids::PortId;
+use crate::ports::core::Core;
+use crate::ports::effects::Effects;
 
 /// Number of entries below which expired entries are kept.
 const FEW: usize = 1024;

@@ -1,7 +1,8 @@
 //! The tag of packets between switches of racks: path, epoch and role of a packet.
 
-use crate::ids::PortId;
 use xoff_units::Duration;
+
+use crate::parts::ids::PortId;
 
 /// Role of a packet in its epoch.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -1,20 +1,20 @@
+use std::sync::Arc;
+
 use xoff_units::{Duration, Moment, Rate};
 
 use super::tag::Flag;
 use super::*;
-use crate::core::Queues;
-use crate::effects::{Asker, Effect};
-use crate::fault_injection::Faults;
-use crate::frames::{Says, Weave};
-use crate::framing::Framing;
-use crate::ids::Classes;
-use crate::queueing::port::{Port, Purpose, QueuePlan, QueueSpec, Turns};
-use crate::relay;
-use crate::routing::shortest::shortest;
-use crate::routing::{FirstHop, Map, Paths, Sources};
-use crate::topology::{Link, Shape, leaf_spine};
-
-use std::sync::Arc;
+use crate::faults::injection::Faults;
+use crate::frames::framing::Framing;
+use crate::frames::kinds::{Says, Weave};
+use crate::parts::ids::Classes;
+use crate::paths::routing::shortest::shortest;
+use crate::paths::routing::{FirstHop, Map, Paths, Sources};
+use crate::paths::topology::{Link, Shape, leaf_spine};
+use crate::ports::core::Queues;
+use crate::ports::effects::{Asker, Effect};
+use crate::ports::queueing::port::{Port, Purpose, QueuePlan, QueueSpec, Turns};
+use crate::ports::relay;
 
 /// Host 2 is at leaf 5, and host 0 at leaf 4, whose ports 2 to 5 lead to spines.
 const UP: [PortId; 4] = [PortId(2), PortId(3), PortId(4), PortId(5)];
@@ -36,8 +36,14 @@ fn leaf(params: &Params) -> (ConWeave, Core, Effects) {
         .iter()
         .map(|p| Port::new(&plan, p.link.rate, p.link.delay, p.peer, Duration::ZERO))
         .collect();
-    let mut core =
-        Core::new(4, list, Classes(1), Queueing::Oq, crate::queueing::buffer::Buffer::Unlimited, false);
+    let mut core = Core::new(
+        4,
+        list,
+        Classes(1),
+        Queueing::Oq,
+        crate::ports::queueing::buffer::Buffer::Unlimited,
+        false,
+    );
     core.routing = map.clone();
     let site = Site {
         id: 4,
@@ -52,7 +58,7 @@ fn leaf(params: &Params) -> (ConWeave, Core, Effects) {
         relay: &relay::Params::default(),
         round_trip: Duration::ZERO,
         map: &map,
-        tag: crate::tag::TagField::WHOLE,
+        tag: crate::frames::tag::TagField::WHOLE,
         sources: &Arc::new(Sources { first: vec![0, 10, 20, 30, 30], ..Sources::default() }),
     };
     let here = ConWeave::install(params, &site, &mut core).unwrap();

@@ -11,25 +11,25 @@
 
 use std::collections::VecDeque;
 
-use crate::ids::{Classes, PortId, QueueId};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use xoff_engine::state;
 use xoff_engine::state::{State, StateVisitor, Word};
 use xoff_units::{Bytes, Duration, Moment, index, number};
 
-use crate::core::{Core, Queueing, Queues};
-use crate::count::{Count, PAUSED, Tally};
-use crate::effects::{Asker, Because, Effect, Effects};
-use crate::frames::{self, Blocks};
-use crate::mechanism::{
+use crate::frames::kinds::{self, Blocks};
+use crate::frames::packet::Packet;
+use crate::mechanisms::contract::{
     Departure, Dequeued, Enqueued, Hooks, Ingress, Install, Properties, Site, ValidationContext, Verdict,
     Watches,
 };
-use crate::packet::Packet;
-use crate::param_error::{ParamError, remove};
-use crate::queueing::buffer::{self, Accounting};
-use crate::queueing::port::{Purpose, Queue};
+use crate::parts::count::{Count, PAUSED, Tally};
+use crate::parts::ids::{Classes, PortId, QueueId};
+use crate::parts::param_error::{ParamError, remove};
+use crate::ports::core::{Core, Queueing, Queues};
+use crate::ports::effects::{Asker, Because, Effect, Effects};
+use crate::ports::queueing::buffer::{self, Accounting};
+use crate::ports::queueing::port::{Purpose, Queue};
 
 /// Counters and updates of the two ends of a link.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
@@ -308,7 +308,7 @@ impl Credits {
 
     fn frame(class: u8, is_repeated: bool, count: u32, bytes: u16) -> Packet {
         let blocks = Blocks { is_own: is_repeated, class, count };
-        Packet::with(frames::Credits { blocks }, u32::MAX, 0, bytes, 0)
+        Packet::with(kinds::Credits { blocks }, u32::MAX, 0, bytes, 0)
     }
 
     /// Sends an update of freed blocks, at once or when the update interval is over.
@@ -368,7 +368,7 @@ impl Install for Credits {
 
     fn install(params: &Params, site: &Site<'_>, core: &mut Core) -> Option<Self> {
         let near = |port: PortId| &site.ends[port].near;
-        let hop = |(port, spec): (PortId, &crate::topology::PortSpec)| Hop {
+        let hop = |(port, spec): (PortId, &crate::paths::topology::PortSpec)| Hop {
             spacing: spec.link.rate.time(params.spacing()),
             repeat: params.refresh_interval.unwrap_or_else(|| {
                 if params.is_absolute() { spec.link.rate.time(1 << 16) } else { Duration::us(256) }
@@ -471,7 +471,7 @@ impl Install for Credits {
     fn check_port(
         params: &Params,
         ingress: &Ingress<'_>,
-        _: Option<&crate::mechanism::Levels>,
+        _: Option<&crate::mechanisms::contract::Levels>,
     ) -> Result<(), ParamError> {
         let Some(share) = Params::share(ingress) else { return Ok(()) };
         if let Some(window) = params.window.filter(|w| w.0 > share) {
@@ -554,7 +554,7 @@ impl Hooks for Credits {
     }
 
     fn on_control(&mut self, frame: &Packet, port: PortId, core: &Core, effects: &mut Effects) -> Verdict {
-        let Some(frames::Credits { blocks: Blocks { is_own: is_repeated, class, count } }) = frame.payload()
+        let Some(kinds::Credits { blocks: Blocks { is_own: is_repeated, class, count } }) = frame.payload()
         else {
             return Verdict::Pass;
         };

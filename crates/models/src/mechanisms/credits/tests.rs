@@ -1,5 +1,5 @@
 use super::*;
-use crate::frames::Kind;
+use crate::frames::kinds::Kind;
 
 const FULL: u16 = 1000;
 
@@ -85,7 +85,7 @@ impl Switch {
             &self.core,
             &mut self.effects,
         );
-        let mut records = crate::packet_metadata::Records::default();
+        let mut records = crate::frames::packet_metadata::Records::default();
         let mut event =
             Departure { packet: &mut packet, port: PortId(2), queue, is_own: false, records: &mut records };
         self.credits.on_departure(&mut event, &self.core, &mut self.effects);
@@ -156,7 +156,7 @@ fn a_queue_waits_while_its_first_packet_has_not_its_credits() {
 fn packets_that_are_made_as_they_are_sent_wait_for_a_full_one() {
     let mut s = Switch::new(Scheme::Cbfc, 25);
     (s.credits.is_host, s.credits.forwards) = (true, false);
-    let mut records = crate::packet_metadata::Records::default();
+    let mut records = crate::frames::packet_metadata::Records::default();
     for (bytes, waits) in [(FULL, vec![]), (500, vec![]), (100, vec![(1, true)])] {
         let mut packet = Packet::new(Kind::Data, 1, 0, 9, bytes, 0);
         let mut event = Departure {

@@ -17,28 +17,29 @@ mod response;
 mod slots;
 pub mod watchdog;
 
-use crate::ids::{ClassSet, Classes, PortId, QueueId};
 use xoff_engine::state;
 use xoff_units::{Bytes, Duration, Moment, index, number, wide};
+
+use crate::parts::ids::{ClassSet, Classes, PortId, QueueId};
 
 pub use self::params::{Params, Relays};
 use self::response::Delayed;
 use self::slots::Slots;
 use self::watchdog::{Found, Watchdog};
-use crate::core::{Core, Queues};
-use crate::count::{Count, LATE, PAUSED, Tally};
-use crate::effects::{Asker, Because, Effect, Effects};
-use crate::frames::{self, Kind};
-use crate::mechanism::{
+use crate::frames::kinds::{self, Kind};
+use crate::frames::packet::Packet;
+use crate::mechanisms::contract::{
     Admit, Crossing, Dequeued, Enqueued, Hooks, Ingress, Install, Levels, PauseFrames, Place, Properties,
     Site, ValidationContext, Verdict, Watches,
 };
-use crate::packet::Packet;
-use crate::param_error::ParamError;
-use crate::pause_response::BITS_A_QUANTUM;
-use crate::queueing::buffer::{self, Accounting, Buffer};
-use crate::queueing::ring::Ring;
-use crate::sizing;
+use crate::mechanisms::pause_response::BITS_A_QUANTUM;
+use crate::mechanisms::sizing;
+use crate::parts::count::{Count, LATE, PAUSED, Tally};
+use crate::parts::param_error::ParamError;
+use crate::ports::core::{Core, Queues};
+use crate::ports::effects::{Asker, Because, Effect, Effects};
+use crate::ports::queueing::buffer::{self, Accounting, Buffer};
+use crate::ports::queueing::ring::Ring;
 
 #[derive(Debug, Clone)]
 enum Trigger {
@@ -181,7 +182,7 @@ impl Pfc {
     /// neighbour sent: one class lower.
     fn frame(&self, class: u8, quanta: u16) -> Packet {
         let class = class - u8::from(self.raises_classes);
-        Packet::with(frames::Pfc { classes: 1 << class, quanta }, u32::MAX, 0, self.frame_bytes, 0)
+        Packet::with(kinds::Pfc { classes: 1 << class, quanta }, u32::MAX, 0, self.frame_bytes, 0)
     }
 
     /// Passes a neighbour's pause or resume on to all other neighbours. With `hop_classes`, relayed packets
@@ -284,9 +285,9 @@ impl Pfc {
         let (group, frame) = (self.group(port, class), self.frame(class, quanta));
         // A pause of the class that still waits for the link says the same: the link may be slower than the
         // refresh.
-        let said = frame.payload::<frames::Pfc>().map(|said| said.classes);
+        let said = frame.payload::<kinds::Pfc>().map(|said| said.classes);
         let mut waiting =
-            core.ports[port].queues[0].packets.iter().rev().filter_map(Packet::payload::<frames::Pfc>);
+            core.ports[port].queues[0].packets.iter().rev().filter_map(Packet::payload::<kinds::Pfc>);
         if waiting.find(|other| Some(other.classes) == said).is_none_or(|other| other.quanta == 0) {
             self.frames[group].sent += 1;
             effects.push(Effect::Send(port, frame));
@@ -574,7 +575,7 @@ impl Hooks for Pfc {
     }
 
     fn on_control(&mut self, packet: &Packet, port: PortId, core: &Core, effects: &mut Effects) -> Verdict {
-        let Some(frames::Pfc { classes, quanta }) = packet.payload() else {
+        let Some(kinds::Pfc { classes, quanta }) = packet.payload() else {
             if packet.kind() == Kind::Slots && packet.dst() == core.id {
                 Slots::on_message(packet, effects);
                 return Verdict::Consume;

@@ -1,15 +1,16 @@
 //! Parameters of PFC.
 
-use super::watchdog;
-use crate::core::Queueing;
-use crate::ids::ClassSet;
-use crate::mechanism::ValidationContext;
-use crate::param_error::{ParamError, remove};
-use crate::pause_response::{BITS_A_QUANTUM, Response};
-use crate::queueing::buffer::{self, Accounting, Resume};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use xoff_units::{Bytes, Duration, Rate};
+
+use super::watchdog;
+use crate::mechanisms::contract::ValidationContext;
+use crate::mechanisms::pause_response::{BITS_A_QUANTUM, Response};
+use crate::parts::ids::ClassSet;
+use crate::parts::param_error::{ParamError, remove};
+use crate::ports::core::Queueing;
+use crate::ports::queueing::buffer::{self, Accounting, Resume};
 
 /// Action of hosts that relay, under PFC.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]

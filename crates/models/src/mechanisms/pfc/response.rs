@@ -5,10 +5,10 @@
 use xoff_engine::state;
 use xoff_units::{Duration, Moment};
 
-use crate::core::Core;
-use crate::effects::{Effect, Effects};
-use crate::ids::PortId;
-use crate::pause_response::Response;
+use crate::mechanisms::pause_response::Response;
+use crate::parts::ids::PortId;
+use crate::ports::core::Core;
+use crate::ports::effects::{Effect, Effects};
 
 /// The pauses between their last bit and their effect.
 #[derive(Debug, Clone, Default)]

@@ -15,10 +15,10 @@ use std::sync::Arc;
 use xoff_engine::state;
 use xoff_units::{Bytes, Moment};
 
-use crate::effects::{Effect, Effects};
-use crate::frames;
-use crate::packet::Packet;
-use crate::routing::Sources;
+use crate::frames::kinds;
+use crate::frames::packet::Packet;
+use crate::paths::routing::Sources;
+use crate::ports::effects::{Effect, Effects};
 
 /// Parts of a buffer.
 const SLOTS: u64 = 8;
@@ -47,7 +47,7 @@ impl Slots {
     fn tell(&self, packet: &Packet, are_full: bool, effects: &mut Effects) {
         let (flow, source) = (packet.flow(), self.sources.of(packet.flow()));
         effects.push(Effect::Emit(Packet::with(
-            frames::Slots { are_full },
+            kinds::Slots { are_full },
             flow,
             source,
             self.frame_bytes,
@@ -85,7 +85,7 @@ impl Slots {
 
     /// Holds or releases the flow at its source.
     pub fn on_message(packet: &Packet, effects: &mut Effects) {
-        let Some(frames::Slots { are_full }) = packet.payload() else { return };
+        let Some(kinds::Slots { are_full }) = packet.payload() else { return };
         let flow = packet.flow();
         effects.push(if are_full {
             Effect::HoldFlow(flow, Moment::NEVER)
@@ -98,7 +98,7 @@ impl Slots {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::frames::Kind;
+    use crate::frames::kinds::Kind;
 
     #[test]
     fn a_source_is_held_while_all_slots_are_full_and_goes_on_when_one_is_free() {
@@ -115,7 +115,7 @@ mod tests {
             let mut said = Vec::new();
             for (_, effect) in effects.take() {
                 let Effect::Emit(frame) = effect else { unreachable!() };
-                said.push((frame.flow(), frame.dst(), frame.payload::<frames::Slots>().unwrap().are_full));
+                said.push((frame.flow(), frame.dst(), frame.payload::<kinds::Slots>().unwrap().are_full));
             }
             said
         };

@@ -1,8 +1,8 @@
 use xoff_units::{Duration, Moment, Rate};
 
 use super::*;
-use crate::frames::Kind;
-use crate::pause_response::Response;
+use crate::frames::kinds::Kind;
+use crate::mechanisms::pause_response::Response;
 
 const CONTROL: u16 = 64;
 
@@ -20,7 +20,7 @@ fn by_level(ports: usize, quanta: Option<u16>) -> (Pfc, Core, Effects) {
 fn frames(effects: &[(u8, Effect)]) -> Vec<(usize, u8, u16)> {
     let frame = |e: &(u8, Effect)| match e.1 {
         Effect::Send(port, f) if f.bytes() == CONTROL => {
-            f.payload::<frames::Pfc>().map(|said| (port.index(), said.classes, said.quanta))
+            f.payload::<kinds::Pfc>().map(|said| (port.index(), said.classes, said.quanta))
         }
         _ => None,
     };
@@ -42,7 +42,7 @@ fn held(effects: &mut Effects) -> Vec<(usize, u8, bool)> {
 }
 
 fn frame(class: u8, quanta: u16) -> Packet {
-    Packet::with(frames::Pfc { classes: 1 << class, quanta }, u32::MAX, 0, CONTROL, 0)
+    Packet::with(kinds::Pfc { classes: 1 << class, quanta }, u32::MAX, 0, CONTROL, 0)
 }
 
 /// Pauses, frames and the time above XOFF.

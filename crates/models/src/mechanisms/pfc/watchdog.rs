@@ -16,10 +16,10 @@ use xoff_engine::state;
 use xoff_engine::state::{State, StateVisitor};
 use xoff_units::{Duration, Moment};
 
-use crate::core::Queueing;
-use crate::effects::{Effect, Effects};
-use crate::mechanism::ValidationContext;
-use crate::param_error::{Change, ParamError};
+use crate::mechanisms::contract::ValidationContext;
+use crate::parts::param_error::{Change, ParamError};
+use crate::ports::core::Queueing;
+use crate::ports::effects::{Effect, Effects};
 
 /// Action of the watchdog on a class in a storm.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]

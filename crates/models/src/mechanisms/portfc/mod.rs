@@ -11,26 +11,26 @@
 
 mod queues;
 
-use crate::ids::{PortId, QueueId};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use xoff_engine::state;
 use xoff_units::{Bytes, Moment, index};
 
 use self::queues::{Outputs, queue, queue_toward, waits_for};
-use crate::core::{Core, Queueing, Queues};
-use crate::count::{Count, PAUSED, Tally};
-use crate::effects::{Asker, Because, Effect, Effects};
-use crate::frames;
-use crate::mechanism::{
+use crate::frames::kinds;
+use crate::frames::packet::Packet;
+use crate::mechanisms::contract::{
     Dequeued, Enqueued, Hooks, Ingress, Install, Levels, PortShape, Properties, QueueAt, Site,
     ValidationContext, Verdict, Watches,
 };
-use crate::packet::Packet;
-use crate::param_error::{Change, ParamError, remove};
-use crate::queueing::port::{Purpose, QueueSpec};
-use crate::relay::Scheduler;
-use crate::topology::{PortSpec, Wiring};
+use crate::parts::count::{Count, PAUSED, Tally};
+use crate::parts::ids::{PortId, QueueId};
+use crate::parts::param_error::{Change, ParamError, remove};
+use crate::paths::topology::{PortSpec, Wiring};
+use crate::ports::core::{Core, Queueing, Queues};
+use crate::ports::effects::{Asker, Because, Effect, Effects};
+use crate::ports::queueing::port::{Purpose, QueueSpec};
+use crate::ports::relay::Scheduler;
 
 /// `switch.flow_control.portfc`
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize, JsonSchema)]
@@ -109,7 +109,7 @@ impl PortFc {
         core: &Core,
         effects: &mut Effects,
     ) {
-        let payload = frames::PortFc { output: u32::from(port.0), is_pause, is_direct };
+        let payload = kinds::PortFc { output: u32::from(port.0), is_pause, is_direct };
         let frame = Packet::with(payload, self.id, 0, self.frame_bytes, 0);
         for other in PortId::all(core.ports.len()).filter(|p| *p != port) {
             self.frames += 1;
@@ -316,7 +316,7 @@ impl Hooks for PortFc {
 
     /// Algorithms 3 (at a node) and 4 (at a switch).
     fn on_control(&mut self, packet: &Packet, port: PortId, core: &Core, effects: &mut Effects) -> Verdict {
-        let Some(frames::PortFc { output, is_pause, is_direct }) = packet.payload() else {
+        let Some(kinds::PortFc { output, is_pause, is_direct }) = packet.payload() else {
             return Verdict::Pass;
         };
         let output = PortId::at(index(output));

@@ -2,11 +2,11 @@
 
 use xoff_units::index;
 
-use crate::ids::{PortId, QueueId};
-use crate::mechanism::QueueAt;
-use crate::packet::Packet;
-use crate::routing::Map;
-use crate::topology::{PortSpec, Wiring};
+use crate::frames::packet::Packet;
+use crate::mechanisms::contract::QueueAt;
+use crate::parts::ids::{PortId, QueueId};
+use crate::paths::routing::Map;
+use crate::paths::topology::{PortSpec, Wiring};
 
 /// Returns the index of an output among the outputs of a switch without `own`.
 fn rank(output: PortId, own: PortId) -> usize {
@@ -196,10 +196,10 @@ mod tests {
     use xoff_units::{Duration, Rate};
 
     use super::*;
-    use crate::frames::Kind;
-    use crate::routing::shortest::shortest;
-    use crate::routing::{FirstHop, Paths};
-    use crate::topology::{Link, Shape, Topology, ndc, rail};
+    use crate::frames::kinds::Kind;
+    use crate::paths::routing::shortest::shortest;
+    use crate::paths::routing::{FirstHop, Paths};
+    use crate::paths::topology::{Link, Shape, Topology, ndc, rail};
 
     fn map(t: &Topology) -> Map {
         Map::new(shortest(t, Arc::new(Paths::new()), &FirstHop::Highest, 1, |_| true), t.wiring())

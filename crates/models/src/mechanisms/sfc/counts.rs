@@ -1,6 +1,6 @@
 //! Counts of Source Flow Control.
 
-use crate::count::Count;
+use crate::parts::count::Count;
 
 pub(super) const MESSAGES: Count = Count::number("messages", "SFC messages");
 

@@ -16,28 +16,27 @@ mod point;
 mod proxy;
 mod source;
 
-use crate::ids::{PortId, QueueId};
-use crate::tag;
 use serde_json::json;
 use xoff_engine::state;
 use xoff_units::{Bytes, Duration, Moment};
-
-use crate::core::{Core, Queueing};
-use crate::count::{Count, LATE, PAUSED, Tally};
-use crate::effects::{Effect, Effects};
-use crate::frames::Kind;
-use crate::mechanism::{
-    Departure, Dequeued, Enqueued, Hooks, Ingress, Install, Levels, Properties, Site, ValidationContext,
-    Verdict, Watches,
-};
-use crate::packet::Packet;
-use crate::param_error::{Change, ParamError, remove};
 
 use self::counts::{ABOVE, ABOVE_AFTER_PAUSE, IDLE, ISOLATED, MESSAGES, PROXY_PAUSES, RESUMES};
 pub use self::params::{Dynamic, Fallback, Hold, Mode, Params, ResumeEnds, Signals};
 use self::point::Point;
 use self::proxy::Proxy;
 use self::source::Source;
+use crate::frames::kinds::Kind;
+use crate::frames::packet::Packet;
+use crate::frames::tag;
+use crate::mechanisms::contract::{
+    Departure, Dequeued, Enqueued, Hooks, Ingress, Install, Levels, Properties, Site, ValidationContext,
+    Verdict, Watches,
+};
+use crate::parts::count::{Count, LATE, PAUSED, Tally};
+use crate::parts::ids::{PortId, QueueId};
+use crate::parts::param_error::{Change, ParamError, remove};
+use crate::ports::core::{Core, Queueing};
+use crate::ports::effects::{Effect, Effects};
 
 /// SFC at a node.
 #[derive(Debug, Clone)]
@@ -328,7 +327,7 @@ impl Hooks for Sfc {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::queueing::port::Cause;
+    use crate::ports::queueing::port::Cause;
 
     #[test]
     fn a_new_flow_takes_a_queue_that_is_not_paused_or_what_the_scenario_says() {

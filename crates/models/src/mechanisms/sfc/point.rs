@@ -2,20 +2,20 @@
 
 use std::sync::Arc;
 
-use crate::ids::{PortId, QueueId};
 use rustc_hash::FxHashMap;
 use xoff_engine::state;
 use xoff_units::{Duration, Moment, Rate, index, wide};
 
 use super::counts::{ABOVE, ABOVE_AFTER_PAUSE, IDLE, MESSAGES, RESUMES};
 use super::params::{Dynamic, Hold, Mode, Params, Signals};
-use crate::core::{Core, Queueing};
-use crate::count::Tally;
-use crate::frames::Sfcm;
-use crate::mechanism::{Dequeued, Enqueued, Site};
-use crate::packet::Packet;
-use crate::queueing::port::Purpose;
-use crate::routing::Sources;
+use crate::frames::kinds::Sfcm;
+use crate::frames::packet::Packet;
+use crate::mechanisms::contract::{Dequeued, Enqueued, Site};
+use crate::parts::count::Tally;
+use crate::parts::ids::{PortId, QueueId};
+use crate::paths::routing::Sources;
+use crate::ports::core::{Core, Queueing};
+use crate::ports::queueing::port::Purpose;
 
 /// A source, or its destination or queue by `hold`, that was sent a message.
 #[derive(Debug, Clone, Copy)]

@@ -9,7 +9,6 @@
 //! the flow returns when the congestion queue holds none of its packets.
 //! Source: "Improvements on SFC Proxy Mode" (P802.1Qdw contribution); `docs/models/sfc.md`.
 
-use crate::ids::{Classes, PortId, QueueId};
 use rustc_hash::FxHashMap;
 use xoff_engine::state;
 use xoff_engine::state::{State, StateVisitor};
@@ -17,13 +16,14 @@ use xoff_units::{Duration, Moment, index, number};
 
 use super::counts::{ISOLATED, PROXY_PAUSES};
 use super::params::{Mode, Params, ResumeEnds};
-use crate::core::{Core, Queues};
-use crate::count::Tally;
-use crate::effects::{Asker, Effect, Effects};
-use crate::frames::Sfcm;
-use crate::mechanism::Enqueued;
+use crate::frames::kinds::Sfcm;
+use crate::frames::packet::Packet;
+use crate::mechanisms::contract::Enqueued;
 use crate::mechanisms::isolation::Isolation;
-use crate::packet::Packet;
+use crate::parts::count::Tally;
+use crate::parts::ids::{Classes, PortId, QueueId};
+use crate::ports::core::{Core, Queues};
+use crate::ports::effects::{Asker, Effect, Effects};
 
 /// The congestion queue of an output and class.
 #[derive(Debug, Default, Clone)]
@@ -339,8 +339,8 @@ mod tests {
     use xoff_units::Rate;
 
     use super::*;
-    use crate::frames::Kind;
-    use crate::queueing::port::{Port, Purpose, QueuePlan, QueueSpec, Turns};
+    use crate::frames::kinds::Kind;
+    use crate::ports::queueing::port::{Port, Purpose, QueuePlan, QueueSpec, Turns};
 
     /// Host 7 is at port 0 of a switch, whose output 1 has a queue of class 0 and a congestion queue.
     const HOST: u32 = 7;

@@ -1,14 +1,14 @@
 //! The source: holds the flow, the destination or the queue named by a message.
 
-use crate::ids::{Classes, PortId};
 use xoff_engine::state;
 use xoff_units::{Duration, Moment, index, number};
 
 use super::params::Hold;
-use crate::core::Queues;
-use crate::effects::{Asker, Effect, Effects};
-use crate::frames::Sfcm;
-use crate::packet::Packet;
+use crate::frames::kinds::Sfcm;
+use crate::frames::packet::Packet;
+use crate::parts::ids::{Classes, PortId};
+use crate::ports::core::Queues;
+use crate::ports::effects::{Asker, Effect, Effects};
 
 /// SFC at an obeying host.
 #[derive(Debug, Clone)]

@@ -9,15 +9,15 @@
 
 pub mod pint;
 
+use pint::Pint;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-
-use crate::core::{Core, Queueing};
-use crate::effects::Effects;
-use crate::mechanism::{Departure, Hooks, Install, Properties, Site, ValidationContext, Watches};
-use crate::param_error::{Change, ParamError};
-use pint::Pint;
 use xoff_engine::state;
+
+use crate::mechanisms::contract::{Departure, Hooks, Install, Properties, Site, ValidationContext, Watches};
+use crate::parts::param_error::{Change, ParamError};
+use crate::ports::core::{Core, Queueing};
+use crate::ports::effects::Effects;
 
 /// `switch.telemetry`
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize, JsonSchema)]

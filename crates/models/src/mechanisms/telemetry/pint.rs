@@ -15,10 +15,10 @@ use xoff_engine::random::Stream;
 use xoff_engine::state;
 use xoff_units::Duration;
 
-use crate::line::check_round_trip;
-use crate::mechanism::Site;
-use crate::param_error::ParamError;
-use crate::telemetry::Hop;
+use crate::frames::telemetry::Hop;
+use crate::mechanisms::contract::Site;
+use crate::parts::param_error::ParamError;
+use crate::paths::line::check_round_trip;
 
 /// `switch.telemetry.pint`
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -124,7 +124,7 @@ mod tests {
     use xoff_units::{Moment, Rate};
 
     use super::*;
-    use crate::ids::PortId;
+    use crate::parts::ids::PortId;
 
     /// A switch of one output of 100 Gb/s; a round trip of 12 us is 150 KB.
     fn pint(base: f64) -> Pint {

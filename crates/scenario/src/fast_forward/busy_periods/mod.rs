@@ -22,8 +22,8 @@ mod tests;
 use rustc_hash::FxHashMap;
 use xoff_engine::state::{Snapshot, StateVisitor, Totals};
 use xoff_engine::{Checkpoint, Fingerprint, Kept};
-use xoff_models::application::period;
-use xoff_models::node::Node;
+use xoff_models::network::node::Node;
+use xoff_models::traffic::application::period;
 use xoff_units::{Duration, Moment};
 
 use super::budget::{Account, Purpose};

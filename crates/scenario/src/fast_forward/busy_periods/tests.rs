@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use serde_json::Value;
 use xoff_engine::Plan;
-use xoff_models::application::period;
+use xoff_models::traffic::application::period;
 use xoff_units::Duration;
 
 use super::*;

@@ -1,7 +1,7 @@
 //! Bytes that made nodes ask for pauses.
 
-use xoff_models::delays::Contribution;
-use xoff_models::effects::Because;
+use xoff_models::ports::effects::Because;
+use xoff_models::records::delays::Contribution;
 
 use crate::results::names::Names;
 use crate::results::rows::{Row, times};

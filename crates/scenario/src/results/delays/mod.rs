@@ -8,10 +8,10 @@ mod trails;
 use std::collections::BTreeMap;
 
 use xoff_engine::Checkpoint;
-use xoff_models::delays::{Contribution, Kind, Part};
-use xoff_models::node::{FAULT, Node};
-use xoff_models::record::Drop;
-use xoff_models::topology::PortSpec;
+use xoff_models::network::node::{FAULT, Node};
+use xoff_models::paths::topology::PortSpec;
+use xoff_models::records::delays::{Contribution, Kind, Part};
+use xoff_models::records::events::Drop;
 use xoff_units::Duration;
 
 use self::table::Delay;
@@ -167,9 +167,9 @@ impl Delays {
 
 #[cfg(test)]
 mod tests {
-    use xoff_models::delays::Passage;
-    use xoff_models::ids::PortId;
-    use xoff_models::topology::Link;
+    use xoff_models::parts::ids::PortId;
+    use xoff_models::paths::topology::Link;
+    use xoff_models::records::delays::Passage;
     use xoff_units::{Moment, Rate};
 
     use super::*;

@@ -1,7 +1,7 @@
 //! Parts of completion times.
 
-use xoff_models::delays::Part;
-use xoff_models::ids::PortId;
+use xoff_models::parts::ids::PortId;
+use xoff_models::records::delays::Part;
 use xoff_units::Moment;
 
 use crate::results::names::Names;

@@ -1,7 +1,7 @@
 //! Records of nodes about packets that may complete a flow.
 
-use xoff_models::delays::{Kind, Part, Passage};
-use xoff_models::topology::PortSpec;
+use xoff_models::paths::topology::PortSpec;
+use xoff_models::records::delays::{Kind, Part, Passage};
 use xoff_units::{Moment, index};
 
 use super::table::Delay;

@@ -1,8 +1,8 @@
 //! Flows that have not arrived whole by the end of a run: their payload and their goodput.
 
 use xoff_engine::Checkpoint;
-use xoff_models::endpoint::Sent;
-use xoff_models::node::Node;
+use xoff_models::hosts::endpoint::Sent;
+use xoff_models::network::node::Node;
 
 use crate::results::unfold::Unfold;
 

@@ -7,10 +7,10 @@ mod table;
 use std::iter::repeat_n;
 
 use xoff_engine::Checkpoint;
-use xoff_models::endpoint::Sent;
-use xoff_models::node::Node;
-use xoff_models::record::Drop;
-use xoff_models::symmetry::View;
+use xoff_models::hosts::endpoint::Sent;
+use xoff_models::network::node::Node;
+use xoff_models::paths::symmetry::View;
+use xoff_models::records::events::Drop;
 use xoff_units::Duration;
 
 use self::slow::{ShutOut, Stuck, Why};

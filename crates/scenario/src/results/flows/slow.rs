@@ -1,6 +1,6 @@
 //! Warnings about flows that stayed slow, or that retransmitted most of their packets.
 
-use xoff_models::endpoint::Sent;
+use xoff_models::hosts::endpoint::Sent;
 
 use crate::results::words::counted;
 use crate::warnings::Warning;

@@ -7,9 +7,9 @@ use std::sync::Arc;
 
 use xoff_applications::job::{self as model, Ended, Graph, Programs, What, Work};
 use xoff_engine::Checkpoint;
-use xoff_models::node::Node;
-use xoff_models::symmetry::View;
-use xoff_models::workload::AllFlows;
+use xoff_models::network::node::Node;
+use xoff_models::paths::symmetry::View;
+use xoff_models::traffic::workload::AllFlows;
 use xoff_units::{Moment, index, wide};
 
 use self::operations::Operation;

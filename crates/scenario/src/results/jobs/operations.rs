@@ -1,7 +1,7 @@
 //! Operations of jobs, in order of their ends.
 
 use xoff_applications::job::program::By;
-use xoff_models::message::After;
+use xoff_models::frames::message::After;
 
 use crate::results::messages::after;
 use crate::results::names::Names;

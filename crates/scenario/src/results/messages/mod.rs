@@ -6,12 +6,12 @@ mod table;
 
 use xoff_applications::job;
 use xoff_engine::Checkpoint;
-use xoff_models::frames::Kind;
-use xoff_models::ids::ApplicationId;
-use xoff_models::message::{Delivered, Post};
-use xoff_models::node::Node;
-use xoff_models::packet::Packet;
-use xoff_models::symmetry::View;
+use xoff_models::frames::kinds::Kind;
+use xoff_models::frames::message::{Delivered, Post};
+use xoff_models::frames::packet::Packet;
+use xoff_models::network::node::Node;
+use xoff_models::parts::ids::ApplicationId;
+use xoff_models::paths::symmetry::View;
 use xoff_units::{Duration, Moment, index};
 
 use self::table::Message;

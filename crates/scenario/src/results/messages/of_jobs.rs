@@ -1,8 +1,8 @@
 //! Rows of messages of jobs.
 
 use xoff_applications::job::{Jobs, What};
-use xoff_models::message::Delivered;
-use xoff_models::workload::AllFlows;
+use xoff_models::frames::message::Delivered;
+use xoff_models::traffic::workload::AllFlows;
 use xoff_units::index;
 
 use super::table::Message;

@@ -1,8 +1,8 @@
 //! Rows of messages of serving.
 
 use xoff_applications::serving::{self as model, Plan, Servings};
-use xoff_models::message::{Delivered, Post};
-use xoff_models::workload::AllFlows;
+use xoff_models::frames::message::{Delivered, Post};
+use xoff_models::traffic::workload::AllFlows;
 use xoff_units::{Duration, index};
 
 use super::table::Message;

@@ -1,6 +1,6 @@
 //! Messages of connections, in order of delivery.
 
-use xoff_models::message::After;
+use xoff_models::frames::message::After;
 
 use crate::results::names::Names;
 use crate::results::rows::Row;

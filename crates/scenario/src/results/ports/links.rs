@@ -1,6 +1,6 @@
 //! Directions of links.
 
-use xoff_models::ids::PortId;
+use xoff_models::parts::ids::PortId;
 
 use crate::results::names::Names;
 use crate::results::rows::Row;

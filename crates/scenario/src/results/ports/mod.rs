@@ -5,11 +5,11 @@ mod pause_frames;
 mod queues;
 
 use xoff_engine::Checkpoint;
-use xoff_models::ids::PortId;
-use xoff_models::mechanism::PauseFrames;
-use xoff_models::node::Node;
-use xoff_models::symmetry::View;
-use xoff_models::topology::NodeSpec;
+use xoff_models::mechanisms::contract::PauseFrames;
+use xoff_models::network::node::Node;
+use xoff_models::parts::ids::PortId;
+use xoff_models::paths::symmetry::View;
+use xoff_models::paths::topology::NodeSpec;
 use xoff_units::{Moment, index};
 
 use self::links::Link;
@@ -95,7 +95,7 @@ impl Ports {
                     frames,
                 });
             }
-            let used = |queue: &&xoff_models::queueing::port::Queue| {
+            let used = |queue: &&xoff_models::ports::queueing::port::Queue| {
                 queue.sent > 0 || queue.dropped > 0 || queue.bytes.peak() > 0
             };
             for (k, queue) in p.queues.iter().enumerate().skip(1).filter(|(_, queue)| used(queue)) {

@@ -1,7 +1,7 @@
 //! Pause frames of ports, as the counters of a switch count them.
 
-use xoff_models::ids::PortId;
-use xoff_models::mechanism::PauseFrames;
+use xoff_models::mechanisms::contract::PauseFrames;
+use xoff_models::parts::ids::PortId;
 
 use crate::results::names::Names;
 use crate::results::rows::Row;

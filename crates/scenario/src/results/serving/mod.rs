@@ -7,7 +7,7 @@ mod tokens;
 
 use xoff_applications::serving::{RequestRow, StepRow, TokenRow};
 use xoff_engine::Checkpoint;
-use xoff_models::node::Node;
+use xoff_models::network::node::Node;
 use xoff_units::{Moment, wide};
 
 use self::summary::Times;

@@ -9,8 +9,8 @@ use std::collections::BTreeMap;
 use serde::Serialize;
 use xoff_applications::serving::{Controller, Label, Plan, RequestRow, Serving, Servings, StepRow, TokenRow};
 use xoff_engine::Checkpoint;
-use xoff_models::node::Node;
-use xoff_models::workload::AllFlows;
+use xoff_models::network::node::Node;
+use xoff_models::traffic::workload::AllFlows;
 use xoff_units::{Duration, Moment};
 
 use crate::results::statistics::rank;

@@ -5,8 +5,8 @@ mod samples;
 mod sampling;
 
 use xoff_engine::Checkpoint;
-use xoff_models::node::Node;
-use xoff_models::record::{Sample, Trace};
+use xoff_models::network::node::Node;
+use xoff_models::records::events::{Sample, Trace};
 use xoff_units::Duration;
 
 use self::sampling::Sampling;

@@ -1,7 +1,7 @@
 //! Arrivals and departures of frames.
 
-use xoff_models::packet::Packet;
-use xoff_models::record::Trace;
+use xoff_models::frames::packet::Packet;
+use xoff_models::records::events::Trace;
 
 use crate::results::names::Names;
 use crate::results::rows::{Row, times};

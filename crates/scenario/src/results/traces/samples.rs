@@ -1,6 +1,6 @@
 //! Samples of queue depths.
 
-use xoff_models::record::Sample;
+use xoff_models::records::events::Sample;
 
 use crate::results::names::Names;
 use crate::results::rows::{Row, times};

@@ -2,8 +2,8 @@
 
 use xoff_document::Probe;
 use xoff_engine::Checkpoint;
-use xoff_models::node::Node;
-use xoff_models::record::Sample;
+use xoff_models::network::node::Node;
+use xoff_models::records::events::Sample;
 use xoff_units::{Duration, wide};
 
 /// Maximum number of samples of a replay.

@@ -3,7 +3,7 @@
 use serde_json::json;
 use xoff_applications::job::{Ended, Jobs};
 use xoff_document::Scenario;
-use xoff_models::workload::{AllFlows, Over as Ends};
+use xoff_models::traffic::workload::{AllFlows, Over as Ends};
 use xoff_units::index;
 
 use super::contract::{Group, KeyType, Measure, Rows, Say};

@@ -3,7 +3,7 @@
 use serde::Serialize;
 use serde_json::json;
 use xoff_document::Scenario;
-use xoff_models::workload::AllFlows;
+use xoff_models::traffic::workload::AllFlows;
 
 use super::contract::{Group, KeyType, Measure, Say};
 use crate::results::news::Over;

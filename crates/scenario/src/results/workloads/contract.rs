@@ -4,7 +4,7 @@ use serde::Serialize;
 use serde_json::Value;
 use xoff_applications::job::Ended;
 use xoff_document::Scenario;
-use xoff_models::workload::AllFlows;
+use xoff_models::traffic::workload::AllFlows;
 
 use super::measured::Measured;
 use super::parts::Part;

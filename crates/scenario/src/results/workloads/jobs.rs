@@ -15,8 +15,8 @@ use serde_json::json;
 use xoff_applications::job::{self as model, Ended, Graph, Rank, What, Work};
 use xoff_applications::nccl::Protocol;
 use xoff_document::Scenario;
-use xoff_models::message::After;
-use xoff_models::workload::{AllFlows, Over as Ends, Together};
+use xoff_models::frames::message::After;
+use xoff_models::traffic::workload::{AllFlows, Over as Ends, Together};
 use xoff_units::{index, number, wide};
 
 use super::contract::{Group, KeyType, Measure, Rows, Say};

@@ -1,6 +1,6 @@
 //! The table of collectives, each measured over all messages.
 
-use xoff_models::workload::Together;
+use xoff_models::traffic::workload::Together;
 
 use crate::results::names::Names;
 use crate::results::rows::Row;

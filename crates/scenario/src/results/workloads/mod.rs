@@ -8,8 +8,8 @@ use std::collections::BTreeMap;
 
 use xoff_applications::job::{self as model, Ended};
 use xoff_engine::Checkpoint;
-use xoff_models::node::Node;
-use xoff_models::workload::AllFlows;
+use xoff_models::network::node::Node;
+use xoff_models::traffic::workload::AllFlows;
 use xoff_units::{index, number};
 
 use self::contract::{Group, KeyType, Measure, Rows};
