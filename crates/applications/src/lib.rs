@@ -5,6 +5,5 @@
 
 pub mod job;
 pub mod language_model;
-pub mod nccl;
 pub mod serving;
 pub mod workload;

@@ -16,7 +16,7 @@ use super::handover::QueueKey;
 use super::images::{JobImages, RanksByHost};
 use super::program::{NUMBER, Program, Programs};
 use super::symmetry::Renaming;
-use crate::nccl::nvls_rate;
+use crate::job::nccl::tuner::nvls_rate;
 
 /// The connections of a rank: receiving rank and line, and the flow.
 type Flows = Vec<((u32, u64), u32)>;

@@ -8,7 +8,7 @@ use xoff_units::{Duration, index, number, wide};
 use super::collective::{Algorithm, Collective};
 use super::messages::Messages;
 use super::piece::{Costs, Piece, Way, further};
-use crate::nccl::Protocol;
+use crate::job::nccl::tuner::Protocol;
 
 /// Lists by number, contiguous in memory.
 #[derive(Debug, Clone, Default)]

@@ -16,8 +16,8 @@ use xoff_units::{Bytes, Duration, index, number, wide};
 use super::library::MakesJobs;
 use super::{Library, Placement};
 use crate::job::collective::{Algorithm, Collective, Operation};
+use crate::job::nccl::tuner::Protocol;
 use crate::job::{self, Builder, Shared, What, Work};
-use crate::nccl::Protocol;
 
 /// `workload[…].collective`
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]

@@ -12,9 +12,9 @@ use xoff_units::{Duration, Rate, index, number};
 
 use super::nccl::{Library, Params as NcclParams};
 use super::placement::{Placement, place};
+use crate::job::nccl::tuner::nvls_rate;
 use crate::job::nccl::{Communicators, Options};
 use crate::job::{Builder, Graph, Jobs, Lines};
-use crate::nccl::nvls_rate;
 use crate::serving::Servings;
 
 /// The ranks of a job.

@@ -4,7 +4,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use xoff_units::{Bytes, Duration};
 
-use crate::nccl::Protocol;
+use crate::job::nccl::tuner::Protocol;
 
 /// The library of collectives.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]

@@ -1,6 +1,6 @@
 //! Collectives as NCCL runs them: channels, rings, trees, NVLS and pairs as messages of ranks.
 //!
-//! `crate::nccl` has the number of channels, the choice of algorithm and protocol, and the sizes of chunks. A
+//! `tuner` has the number of channels, the choice of algorithm and protocol, and the sizes of chunks. A
 //! message on the network is a slice. `docs/models/nccl.md` has the definitions and the limits.
 
 mod experts;
@@ -10,6 +10,7 @@ mod pat;
 mod ring;
 mod team;
 mod tree;
+pub mod tuner;
 
 use xoff_units::{Bytes, Duration, Rate, index};
 
@@ -20,7 +21,7 @@ use super::collective::{self, Collective};
 use super::experts::{Copies, Experts};
 use super::messages::Messages;
 use super::piece::{Costs, Piece, Way};
-use crate::nccl::{
+use crate::job::nccl::tuner::{
     Algorithm, Choice, Chunks, Operation, Protocol, SLOTS, Servers, Step, Tuning, net_overhead,
 };
 use xoff_models::parts::param_error::{Change, ParamError, remove};
@@ -159,18 +160,13 @@ impl Communicators {
     pub fn plan(&self, team: &Team, collective: &Collective) -> Result<Plan, ParamError> {
         let algorithm = match collective.algorithm {
             collective::Algorithm::Auto => self.options.algorithm,
-            collective::Algorithm::Ring => Some(Algorithm::Ring),
-            collective::Algorithm::Tree => Some(Algorithm::Tree),
-            collective::Algorithm::Nvls => Some(Algorithm::Nvls),
-            collective::Algorithm::NvlsTree => Some(Algorithm::NvlsTree),
-            collective::Algorithm::Pat => Some(Algorithm::Pat),
-            other => {
+            given => Some(Algorithm::of(given).ok_or_else(|| {
                 let why = format!(
                     "`{}` is of library = \"textbook\"; NCCL has auto, ring, tree, nvls, nvls_tree, pat",
-                    other.name()
+                    given.name()
                 );
-                return Err(("algorithm", why));
-            }
+                ("algorithm", why)
+            })?),
         };
         if collective.group.is_some() {
             return Err(("group", remove("of library = \"textbook\"")));
@@ -301,13 +297,7 @@ pub fn plan(
     Ok(Plan {
         messages: draft.together(),
         costs,
-        algorithm: match choice.algorithm {
-            Algorithm::Tree => collective::Algorithm::Tree,
-            Algorithm::Ring => collective::Algorithm::Ring,
-            Algorithm::Nvls => collective::Algorithm::Nvls,
-            Algorithm::NvlsTree => collective::Algorithm::NvlsTree,
-            Algorithm::Pat => collective::Algorithm::Pat,
-        },
+        algorithm: choice.algorithm.of_collective(),
         protocol: choice.protocol,
         channels: choice.channels,
         chunk: chunks.chunk,

@@ -11,7 +11,7 @@
 
 use super::super::piece::Way;
 use super::team::{Draft, bus, part, pieces};
-use crate::nccl::{Choice, Chunks, Operation};
+use crate::job::nccl::tuner::{Choice, Chunks, Operation};
 
 /// Returns the load of the pipes of NVLS for a byte of data: as NCCL counts the bus bandwidth, and at least the load of
 /// NVLink, of which the pipes have `nvls_over_nvlink` times the rate.

@@ -11,7 +11,7 @@ use std::collections::BTreeMap;
 
 use super::super::piece::Way;
 use super::team::{Draft, Team, part, pieces};
-use crate::nccl::Tuning;
+use crate::job::nccl::tuner::Tuning;
 
 /// Peers that a channel serves at once.
 const AT_ONCE: usize = 8;

@@ -6,7 +6,7 @@
 //! (`PatAGAlgorithm`, `PatRSAlgorithm`).
 
 use super::team::{Draft, part, pieces};
-use crate::nccl::{Choice, Chunks, Operation};
+use crate::job::nccl::tuner::{Choice, Chunks, Operation};
 
 /// Adds the messages of an operation of `bytes`.
 pub fn add(draft: &mut Draft<'_>, operation: Operation, choice: Choice, chunks: &Chunks, bytes: u64) {

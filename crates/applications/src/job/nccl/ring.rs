@@ -7,7 +7,7 @@
 use xoff_units::index;
 
 use super::team::{Draft, Team, part, pieces};
-use crate::nccl::{Choice, Chunks, Operation, Tuning};
+use crate::job::nccl::tuner::{Choice, Chunks, Operation, Tuning};
 
 /// Least data of a slice, in bytes.
 const LEAST_SLICE: u64 = 32 << 10;

@@ -6,7 +6,7 @@ use xoff_units::{index, number};
 
 use super::super::messages::Messages;
 use super::super::piece::{Piece, Way};
-use crate::nccl::Operation;
+use crate::job::nccl::tuner::Operation;
 
 /// The ranks of a communicator by server. All servers have as many ranks.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]

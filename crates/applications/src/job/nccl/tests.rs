@@ -6,7 +6,7 @@ use xoff_models::paths::topology::Gpu;
 
 use super::*;
 use crate::job::Way;
-use crate::nccl::Servers;
+use crate::job::nccl::tuner::Servers;
 
 const KIB: u64 = 1 << 10;
 const MIB: u64 = 1 << 20;

@@ -9,7 +9,7 @@
 
 use super::super::piece::Way;
 use super::team::{Draft, Team, part, pieces};
-use crate::nccl::{Choice, Chunks, Tuning};
+use crate::job::nccl::tuner::{Choice, Chunks, Tuning};
 
 /// A tree between servers.
 pub struct Servers {

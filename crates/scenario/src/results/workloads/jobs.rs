@@ -12,8 +12,8 @@ use std::sync::Arc;
 
 use serde::Serialize;
 use serde_json::json;
+use xoff_applications::job::nccl::tuner::Protocol;
 use xoff_applications::job::{self as model, Ended, Graph, Rank, What, Work};
-use xoff_applications::nccl::Protocol;
 use xoff_document::Scenario;
 use xoff_models::frames::message::After;
 use xoff_models::traffic::workload::{AllFlows, Over as Ends, Together};

@@ -11,6 +11,7 @@ use xoff_units::{Rate, index, wide};
 
 use super::search::{Graph, Graphs};
 use super::servers::{Distance, Servers, net_overhead};
+use crate::job::algorithm::Algorithm as OfCollective;
 
 /// Operation of a communicator.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -28,8 +29,7 @@ pub enum Operation {
 }
 
 /// Algorithm of an operation.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "snake_case")]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Algorithm {
     /// Two trees between servers, a chain within each server.
     Tree,
@@ -43,16 +43,29 @@ pub enum Algorithm {
     Pat,
 }
 
+/// The algorithms of collectives that NCCL has, with those of the tuner.
+const OF_COLLECTIVES: [(OfCollective, Algorithm); 5] = [
+    (OfCollective::Tree, Algorithm::Tree),
+    (OfCollective::Ring, Algorithm::Ring),
+    (OfCollective::Nvls, Algorithm::Nvls),
+    (OfCollective::NvlsTree, Algorithm::NvlsTree),
+    (OfCollective::Pat, Algorithm::Pat),
+];
+
 impl Algorithm {
+    /// Returns the tuner's algorithm for the algorithm of a collective; `None` for one that NCCL does not have.
+    pub fn of(given: OfCollective) -> Option<Self> {
+        OF_COLLECTIVES.iter().find(|one| one.0 == given).map(|one| one.1)
+    }
+
+    /// Returns the algorithm as the algorithm of a collective.
+    pub fn of_collective(self) -> OfCollective {
+        OF_COLLECTIVES.iter().find(|one| one.1 == self).map_or(OfCollective::Auto, |one| one.0)
+    }
+
     /// Returns the name in documents.
-    pub const fn name(self) -> &'static str {
-        match self {
-            Self::Tree => "tree",
-            Self::Ring => "ring",
-            Self::Nvls => "nvls",
-            Self::NvlsTree => "nvls_tree",
-            Self::Pat => "pat",
-        }
+    pub fn name(self) -> &'static str {
+        self.of_collective().name()
     }
 }
 
