@@ -277,6 +277,10 @@ SUMMARY: dict[str, tuple[str, dict[str, tuple[str, str]]]] = {
                 "NotRequired[dict[str, ServingSummary]]",
                 "The requests and steps of serving workloads, by name.",
             ),
+            "applications": (
+                "NotRequired[dict[str, Any]]",
+                "What applications of plug-ins report, by application.",
+            ),
             "components": (
                 "list[str]",
                 "The components that the scenario gives: mechanisms, transport, congestion control.",

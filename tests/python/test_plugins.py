@@ -12,6 +12,7 @@ import tarfile
 from pathlib import Path
 from typing import Any
 
+import pyarrow.parquet
 import pytest
 
 from xoff import InputError, __version__, own_core, plugins
@@ -153,6 +154,8 @@ def test_the_sources_in_a_wheel_are_those_of_the_checkout(tmp_path: Path) -> Non
 
 
 _KEPT = _ROOT / "tests" / "plugins-0.3.0"
+_EXAMPLE = _ROOT / "python" / "xoff" / "examples" / "plugins" / "ping_pong"
+_TURN = ("sent_ps", "answered_ps")
 """Plug-ins as they were written for xoff 0.3.0."""
 _KEPT_NAMES = sorted(folder.name for folder in _KEPT.iterdir() if folder.is_dir())
 
@@ -238,10 +241,11 @@ def built(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, dict[str, str
         manifest = place / name / "Cargo.toml"
         version = ".".join(__version__.split(".")[:2])
         manifest.write_text(re.sub(r'"0\.3(\.0)?"', f'"{version}"', manifest.read_text("utf-8")), "utf-8")
+    shutil.copytree(_EXAMPLE, place / "ping_pong", ignore=shutil.ignore_patterns("target", "Cargo.lock"))
     # A file of somebody else in the folder of the core stays.
     (place / "core").mkdir()
     (place / "core" / "mine.txt").write_text("mine", "utf-8")
-    plug_ins = ("early_warning", "wrong", "forgetful", "deaf", "hostile", *_KEPT_NAMES)
+    plug_ins = ("early_warning", "wrong", "forgetful", "deaf", "hostile", "ping_pong", *_KEPT_NAMES)
     done = _xoff("plugins", "build", *plug_ins, "--debug", cwd=place, environment=environment)
     assert done.returncode == 0, done.stderr
     assert (place / "core" / "mine.txt").read_text("utf-8") == "mine"
@@ -258,7 +262,7 @@ def test_a_plug_in_is_used_as_a_part_of_xoff(built: tuple[Path, dict[str, str]],
         return found.stdout
 
     listed = {one["name"]: one for one in json.loads(done("plugins", "list", "--json"))}
-    assert list(listed) == sorted(("deaf", "early_warning", "forgetful", "hostile", "wrong", *_KEPT_NAMES))
+    assert list(listed) == sorted(("deaf", "early_warning", "forgetful", "hostile", "ping_pong", "wrong", *_KEPT_NAMES))
     assert [part["path"] for part in listed["early_warning"]["parts"]] == [
         "switch.plugins.early_warning",
         "host.congestion_control.plugins.early_warning",
@@ -293,6 +297,37 @@ def test_a_plug_in_is_used_as_a_part_of_xoff(built: tuple[Path, dict[str, str]],
         "utf-8",
     )
     done("sweep", study, "--out", tmp_path / "study")
+
+
+@pytest.mark.slow
+def test_an_application_is_fast_forwarded_and_folded(built: tuple[Path, dict[str, str]], tmp_path: Path) -> None:
+    """Each message of a pair is answered after a fixed time, so that every turn of a host has one length."""
+    place, environment = built
+    scenario, rounds = place / "ping_pong" / "scenario.toml", 200
+    results = {}
+    for options in ((), ("--no-fast-forward",), ("--no-fold",), ("--no-fold", "--no-fast-forward", "--threads", "2")):
+        out = tmp_path / "-".join(("out", *options))
+        settings = ("--set", f"workload[0].plugins.ping_pong.rounds={rounds}")
+        done = _xoff(
+            "run", scenario, *settings, *options, "--json", "--out", out, cwd=tmp_path, environment=environment
+        )
+        assert done.returncode == 0, done.stderr
+        summary = json.loads(done.stdout)
+        table = pyarrow.parquet.read_table(out / "turns.parquet")
+        results[options] = summary, table
+    summaries, tables = zip(*results.values(), strict=True)
+    assert len({summary["fingerprint"] for summary in summaries}) == 1
+    assert all(table.equals(tables[0]) for table in tables)
+    assert [summary["performance"]["folding"]["times"] for summary in summaries] == [8, 8, 1, 1]
+    forwarded = [summary["performance"]["fast_forward"]["by_kind"]["layers"] for summary in summaries]
+    hops = summaries[0]["performance"]["data_packet_hops"]
+    assert [n > hops / 2 for n in forwarded] == [True, False, True, False]
+    # The first host of a pair gets an answer to all its messages, the second to all but the last.
+    turns = 8 * (2 * rounds - 1)
+    times = {end - start for start, end in zip(*(tables[0][name].to_pylist() for name in _TURN), strict=True)}
+    assert tables[0].num_rows == turns
+    assert len(times) == 1
+    assert all(one["applications"] == {"ping_pong": {"turns": turns, "longest_ps": max(times)}} for one in summaries)
 
 
 @pytest.mark.slow

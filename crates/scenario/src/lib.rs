@@ -20,7 +20,6 @@ mod runner;
 mod simulation;
 mod single_failures;
 mod summary;
-mod table;
 mod traffic;
 mod verdicts;
 mod warnings;
@@ -34,9 +33,9 @@ pub use run::run;
 pub use runner::Runner;
 pub use simulation::Outcome;
 pub use summary::Summary;
-pub use table::{Column, Data, Table};
 pub use warnings::Warning;
 pub use xoff_document::{
     Audits, Cells, HostSettings, Input, InputError, InputErrors, Judgement, Probe, Scenario, Switch,
     from_json, from_toml, request, schema, table_files,
 };
+pub use xoff_models::records::table::{Column, Data, Table};

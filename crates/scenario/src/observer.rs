@@ -2,7 +2,7 @@
 
 use std::ops::ControlFlow;
 
-use crate::table::Table;
+use xoff_models::records::table::Table;
 
 /// Progress of a run.
 #[derive(Debug, Clone, Copy, Default, serde::Serialize)]

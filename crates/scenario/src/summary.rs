@@ -225,6 +225,9 @@ pub struct Summary {
     /// Requests and steps of serving workloads, by name.
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     pub serving: BTreeMap<String, ServingSummary>,
+    /// What applications of plug-ins report, by application.
+    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+    pub applications: BTreeMap<&'static str, serde_json::Value>,
     /// Components given in the scenario: mechanisms, transport, congestion control.
     pub components: Vec<&'static str>,
     /// Counts by component, given in the scenario or not.

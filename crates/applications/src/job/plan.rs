@@ -66,6 +66,10 @@ impl Jobs {
 }
 
 impl Planned for Jobs {
+    fn new(_: ApplicationId) -> Self {
+        Self::default()
+    }
+
     fn id(&self) -> ApplicationId {
         NUMBER
     }

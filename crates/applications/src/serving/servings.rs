@@ -53,6 +53,10 @@ impl Servings {
 }
 
 impl Planned for Servings {
+    fn new(_: ApplicationId) -> Self {
+        Self::default()
+    }
+
     fn id(&self) -> ApplicationId {
         NUMBER
     }

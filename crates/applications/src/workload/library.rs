@@ -176,7 +176,7 @@ impl MakesJobs for Making<'_> {
         self.check_room(graph.least_connections(), &self.at())?;
         let connections = graph.connections(self.framing);
         let nodes: Vec<u32> = graph.ranks.iter().map(|rank| rank.node).collect();
-        let number = self.plan::<Jobs>().add(graph);
+        let number = self.plan::<Jobs>()?.add(graph);
         self.connect::<Jobs>(number, nodes, connections, false)
     }
 }

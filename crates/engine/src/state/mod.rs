@@ -502,6 +502,7 @@ impl<T: State> State for std::collections::VecDeque<T> {
 /// | `total`, `totals` | a count: a repetition adds the growth in the period again; a list |
 /// | `since`, `sinces` | a moment from which a total counts; a list |
 /// | `peak`, `peaks` | a maximum, which a repetition leaves unchanged; a list |
+/// | `rows` | a list of recorded rows: a repetition records the rows of the period again ([`state::Row`](Row)) |
 ///
 /// Fields that never change in a run, or that are used within one event only, have the kind `constant`.
 ///
@@ -566,6 +567,7 @@ macro_rules! state {
     (@sinces $walk:ident $field:ident) => { for at in $field.iter_mut() { $walk.since(at); } };
     (@peak $walk:ident $field:ident) => { $walk.peak($field) };
     (@peaks $walk:ident $field:ident) => { for peak in $field.iter_mut() { $walk.peak(peak); } };
+    (@rows $walk:ident $field:ident) => { $walk.rows($field) };
     (@constant $walk:ident $field:ident) => { let _ = $field; };
 }
 

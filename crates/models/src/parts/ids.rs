@@ -179,6 +179,12 @@ impl ApplicationId {
         Self(number)
     }
 
+    /// Returns the number of a plug-in's application: this number, or the first behind those of xoff. `None` if all are taken.
+    pub const fn free(number: u8) -> Option<Self> {
+        let number = if number < 2 { 2 } else { number };
+        if number < 8 { Some(Self(number)) } else { None }
+    }
+
     /// Returns the number.
     pub const fn get(self) -> u8 {
         self.0

@@ -3,3 +3,4 @@
 pub mod delays;
 pub mod events;
 pub mod high_water;
+pub mod table;

@@ -11,6 +11,7 @@ use xoff_models::network::node::Node;
 use xoff_models::paths::symmetry::View;
 use xoff_models::records::delays::Traced;
 use xoff_models::records::events::Drop;
+use xoff_models::records::table::Table;
 use xoff_models::traffic::workload::AllFlows;
 use xoff_units::Moment;
 
@@ -23,7 +24,6 @@ use super::unfold::Unfold;
 use crate::ideal::IdealFct;
 use crate::runner::Runner;
 use crate::summary::Summary;
-use crate::table::Table;
 use crate::verdicts::Ledger;
 
 /// Collects one kind of result. The hooks are called in this order: `take` at checkpoints, each followed by what the

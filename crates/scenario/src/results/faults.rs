@@ -8,6 +8,7 @@ use xoff_models::network::node::{
     FAULT, FAULTS, LOST, LOST_BYTES, LOST_CONTROL, Node, REROUTES, RETRIED, RETRIED_BYTES,
 };
 use xoff_models::parts::count::Tally;
+use xoff_models::records::table::{Column, Data};
 use xoff_units::index;
 
 use super::contract::{Collect, Shared};
@@ -15,7 +16,6 @@ use super::names::Names;
 use super::rows::{Row, row_set, times};
 use crate::faults::{self, Fault};
 use crate::runner::Runner;
-use crate::table::{Column, Data};
 
 row_set! { faults: Failed }
 

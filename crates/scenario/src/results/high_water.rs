@@ -6,6 +6,7 @@ use xoff_engine::Checkpoint;
 use xoff_models::network::node::Node;
 use xoff_models::paths::symmetry::View;
 use xoff_models::records::high_water::{Kind, Mark};
+use xoff_models::records::table::{Column, Data};
 use xoff_units::index;
 
 use super::contract::{Collect, Shared};
@@ -13,7 +14,6 @@ use super::names::Names;
 use super::rows::{Row, row_set};
 use crate::runner::Runner;
 use crate::summary::{self, Summary};
-use crate::table::{Column, Data};
 
 row_set! { high_water: Count }
 

@@ -6,6 +6,7 @@ use xoff_models::network::node::Node;
 use xoff_models::parts::ids::ClassSet;
 use xoff_models::paths::symmetry::View;
 use xoff_models::records::events::Drop;
+use xoff_models::records::table::{Column, Data};
 use xoff_units::{Duration, index};
 
 use super::contract::{Collect, Shared};
@@ -13,7 +14,6 @@ use super::names::Names;
 use super::rows::{Row, row_set, times};
 use crate::runner::Runner;
 use crate::summary::Summary;
-use crate::table::{Column, Data};
 use crate::verdicts::{LackOfRoom, Ledger};
 
 row_set! { drops: Drop }

@@ -38,10 +38,10 @@ use crate::ideal::IdealFct;
 use crate::observer::{Observer, Progress};
 use crate::runner::Runner;
 use crate::summary::Summary;
-use crate::table::Table;
 use crate::traffic::goes_on;
 use crate::verdicts::{End, Ledger, judge};
 use crate::warnings::{Warning, small_headroom, warnings};
+use xoff_models::records::table::Table;
 
 /// Rows are handed on in batches of this size.
 const BATCH: usize = 1 << 16;
@@ -146,6 +146,7 @@ registry! {
     workloads: Workloads,
     faults: Faults,
     serving: Serving,
+    applications: Applications,
     incidents: Incidents,
     components: Components,
 }

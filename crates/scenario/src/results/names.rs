@@ -4,10 +4,10 @@ use std::sync::Arc;
 
 use xoff_models::parts::ids::PortId;
 use xoff_models::paths::topology::PortSpec;
+use xoff_models::records::table::Data;
 use xoff_units::index;
 
 use super::ways::Ways;
-use crate::table::Data;
 
 /// Names for the numbers in rows.
 #[derive(Default)]

@@ -5,13 +5,13 @@ use xoff_models::network::node::Node;
 use xoff_models::paths::symmetry::View;
 use xoff_models::ports::effects::Asker;
 use xoff_models::records::events::Pause;
+use xoff_models::records::table::{Column, Data};
 use xoff_units::{Moment, index};
 
 use super::contract::{Collect, Shared};
 use super::names::Names;
 use super::rows::{Row, row_set, times};
 use crate::runner::Runner;
-use crate::table::{Column, Data};
 
 row_set! { pauses: Pause }
 

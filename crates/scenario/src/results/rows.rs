@@ -1,9 +1,9 @@
 //! Rows of tables, and sets of tables that a collector fills.
 
+use xoff_models::records::table::{Column, Data, Table};
 use xoff_units::Moment;
 
 use super::names::Names;
-use crate::table::{Column, Data, Table};
 
 /// Returns a column of times.
 pub fn times(t: impl Iterator<Item = Moment>) -> Data {
@@ -51,7 +51,7 @@ macro_rules! row_set {
                 &mut self,
                 least: usize,
                 names: &$crate::results::names::Names,
-                take: &mut dyn FnMut($crate::table::Table),
+                take: &mut dyn FnMut(xoff_models::records::table::Table),
             ) {
                 $(if self.$table.len() >= least {
                     let rows = std::mem::take(&mut self.$table);

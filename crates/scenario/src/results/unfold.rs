@@ -45,6 +45,11 @@ impl Unfold {
         )
     }
 
+    /// Returns the group of a folded run.
+    pub fn group(&self) -> Option<&Symmetry> {
+        self.group.as_deref()
+    }
+
     /// Returns all nodes in order.
     pub fn views(&self) -> &[View] {
         &self.views

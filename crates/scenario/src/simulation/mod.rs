@@ -9,6 +9,7 @@ use xoff_engine::{Checkpoint, Engine, Finish, Message as _, Plan as EnginePlan, 
 use xoff_models::network::node::Node;
 use xoff_models::network::{Settings, build, run};
 use xoff_models::paths::symmetry::ties::Symmetric;
+use xoff_models::records::table::Table;
 use xoff_models::traffic::application::period;
 use xoff_models::traffic::workload::MAX_START;
 use xoff_units::{Moment, number};
@@ -24,7 +25,6 @@ use crate::results::unfold::Unfold;
 use crate::results::work::rows as planned_rows;
 use crate::runner::Runner;
 use crate::summary::{self, PacketHopsByKind, Performance, Summary};
-use crate::table::Table;
 use crate::traffic::goes_on;
 use crate::verdicts::{Abort, End, Ledger};
 

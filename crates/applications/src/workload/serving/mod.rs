@@ -97,7 +97,7 @@ fn add(making: &mut Making<'_>, plan: Plan, class: impl Fn(Kind) -> Option<u8>) 
         class: class(one.kind),
     };
     let connections = plan.connections().into_iter().map(open).collect();
-    making.plan::<Servings>().add(plan);
+    making.plan::<Servings>()?.add(plan);
     making.connect::<Servings>(number, nodes, connections, true)
 }
 

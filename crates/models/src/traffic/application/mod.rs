@@ -6,6 +6,7 @@
 //!   host.
 //! - [`Application`]: during the run such a part asks for timers, computations and messages by
 //!   [`Effects`](crate::ports::effects::Effects), and the host calls it when they are due.
+//! - [`Results`]: takes what its parts record, and makes tables and an entry of the summary.
 //! - [`Loops`]: says how its work recurs, if a run can be fast-forwarded.
 //! - [`MessageImages`](crate::paths::symmetry::MessageImages): names the messages of equal hosts, if the run can be folded.
 //!
@@ -18,8 +19,12 @@
 mod loops;
 pub mod period;
 mod plan;
+mod results;
 mod run;
+mod units;
 
 pub use self::loops::{Growth, Loops};
 pub use self::plan::{Connection, ControlLines, NumberedBlock, Parts, Planned, Plans, Waits};
+pub use self::results::{Names, Results};
 pub use self::run::{Application, Applications, Cycle};
+pub use self::units::{Member, Members, RowOf, Seat, Unit, Units};

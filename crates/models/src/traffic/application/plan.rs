@@ -7,6 +7,7 @@ use std::fmt::Debug;
 use xoff_engine::LinkSpec;
 use xoff_units::{Duration, index, number};
 
+use super::results::Results;
 use super::run::Application;
 use crate::parts::ids::ApplicationId;
 use crate::paths::symmetry::MessageImages;
@@ -67,6 +68,11 @@ pub type Parts = Vec<(u32, Box<dyn Application>)>;
 /// ([`Planned::number`]), equal hosts are found ([`Planned::folding`] and the methods behind it), and the parts go to their hosts
 /// ([`Planned::take_parts`]).
 pub trait Planned: Any + Debug + Send + Sync {
+    /// Returns an empty plan. `id` is free for an application of a plug-in.
+    fn new(id: ApplicationId) -> Self
+    where
+        Self: Sized;
+
     /// The number of the application.
     fn id(&self) -> ApplicationId;
 
@@ -120,6 +126,11 @@ pub trait Planned: Any + Debug + Send + Sync {
     /// Drops the parts at nodes that a folded run does not simulate.
     fn fold(&mut self, _is_simulated: &dyn Fn(u32) -> bool) {}
 
+    /// Returns the results of the parts, before the run; `None` for an application whose results are collected elsewhere.
+    fn results(&self) -> Option<Box<dyn Results>> {
+        None
+    }
+
     /// Returns the images of messages, for an application that can be folded.
     fn images(&self) -> Option<Box<dyn MessageImages>> {
         None
@@ -131,16 +142,15 @@ pub trait Planned: Any + Debug + Send + Sync {
 pub struct Plans(Vec<Box<dyn Planned>>);
 
 impl Plans {
-    /// Returns the plan of an application; an empty plan is made at the first call.
-    pub fn entry<P: Planned + Default>(&mut self) -> &mut P {
-        let known = self.0.iter().position(|one| (&**one as &dyn Any).is::<P>());
-        let place = known.unwrap_or_else(|| {
-            let new = P::default();
+    /// Returns the plan of an application; an empty plan is made at the first call. `None` if there are too many applications.
+    pub fn entry<P: Planned>(&mut self) -> Option<&mut P> {
+        if self.of::<P>().is_none() {
+            let last = self.0.last().map_or(0, |one| one.id().get() + 1);
+            let new = P::new(ApplicationId::free(last)?);
             let place = self.0.partition_point(|one| one.id() < new.id());
             self.0.insert(place, Box::new(new));
-            place
-        });
-        (&mut *self.0[place] as &mut dyn Any).downcast_mut().expect("the plan of this type was found")
+        }
+        self.0.iter_mut().find_map(|one| (&mut **one as &mut dyn Any).downcast_mut())
     }
 
     /// Returns the plan of an application.

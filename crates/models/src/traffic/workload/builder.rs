@@ -350,8 +350,10 @@ impl<'a> Making<'a> {
     }
 
     /// Returns the plan of an application, to which workloads add; an empty plan is made at the first call.
-    pub fn plan<P: Planned + Default>(&mut self) -> &mut P {
-        self.applications.entry()
+    pub fn plan<P: Planned>(&mut self) -> Result<&mut P, Problem> {
+        let key = self.key();
+        let why = "more than eight applications are in the scenario; remove one";
+        self.applications.entry().ok_or((key, why.into()))
     }
 
     /// Returns the plans of all applications so far.
@@ -362,7 +364,7 @@ impl<'a> Making<'a> {
     /// Adds connections of an application between its ranks, which are at these nodes; connections of one rank stand next to
     /// each other. `of` is the application's own number for the list ([`crate::traffic::application::NumberedBlock::of`]). `is_open`:
     /// messages and bytes are unknown before the run.
-    pub fn connect<P: Planned + Default>(
+    pub fn connect<P: Planned>(
         &mut self,
         of: u32,
         nodes: Vec<u32>,
@@ -379,7 +381,7 @@ impl<'a> Making<'a> {
             );
             return Err((self.at(), why));
         }
-        let owner = (self.plan::<P>().id(), of);
+        let owner = (self.plan::<P>()?.id(), of);
         let keys = (self.entity, wide(self.count - self.before));
         let (workload, position, class) = (self.index as u16, self.listed.len(), self.workload.class);
         self.count += list.len();

@@ -2,10 +2,10 @@
 
 use xoff_models::ports::effects::Because;
 use xoff_models::records::delays::Contribution;
+use xoff_models::records::table::{Column, Data};
 
 use crate::results::names::Names;
 use crate::results::rows::{Row, times};
-use crate::table::{Column, Data};
 
 impl Row for Contribution {
     const TABLE: &'static str = "contributions";

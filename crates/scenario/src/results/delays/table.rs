@@ -2,11 +2,11 @@
 
 use xoff_models::parts::ids::PortId;
 use xoff_models::records::delays::Part;
+use xoff_models::records::table::{Column, Data};
 use xoff_units::Moment;
 
 use crate::results::names::Names;
 use crate::results::rows::Row;
-use crate::table::{Column, Data};
 
 /// A part of the completion time of a flow, with its place.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

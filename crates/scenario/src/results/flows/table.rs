@@ -1,8 +1,9 @@
 //! Flows, in order of their ends.
 
+use xoff_models::records::table::{Column, Data};
+
 use crate::results::names::Names;
 use crate::results::rows::Row;
-use crate::table::{Column, Data};
 
 /// A flow at its end, or at the end of the run. Times are in picoseconds.
 pub struct Flow {

@@ -2,11 +2,11 @@
 
 use xoff_applications::job::program::By;
 use xoff_models::frames::message::After;
+use xoff_models::records::table::{Column, Data};
 
 use crate::results::messages::after;
 use crate::results::names::Names;
 use crate::results::rows::Row;
-use crate::table::{Column, Data};
 
 /// A finished operation of a rank. Times are in picoseconds.
 pub struct Operation {

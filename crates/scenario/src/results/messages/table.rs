@@ -1,10 +1,10 @@
 //! Messages of connections, in order of delivery.
 
 use xoff_models::frames::message::After;
+use xoff_models::records::table::{Column, Data};
 
 use crate::results::names::Names;
 use crate::results::rows::Row;
-use crate::table::{Column, Data};
 
 /// A delivered message. Times are in picoseconds.
 pub struct Message {

@@ -1,10 +1,10 @@
 //! Directions of links.
 
 use xoff_models::parts::ids::PortId;
+use xoff_models::records::table::{Column, Data};
 
 use crate::results::names::Names;
 use crate::results::rows::Row;
-use crate::table::{Column, Data};
 
 /// A direction of a link.
 pub struct Link {

@@ -2,10 +2,10 @@
 
 use xoff_models::mechanisms::contract::PauseFrames;
 use xoff_models::parts::ids::PortId;
+use xoff_models::records::table::{Column, Data};
 
 use crate::results::names::Names;
 use crate::results::rows::Row;
-use crate::table::{Column, Data};
 
 /// Pause frames of a class of a port.
 pub struct OfClass {

@@ -1,10 +1,10 @@
 //! Queues of ports.
 
 use xoff_models::parts::ids::PortId;
+use xoff_models::records::table::{Column, Data};
 
 use crate::results::names::Names;
 use crate::results::rows::Row;
-use crate::table::{Column, Data};
 
 /// A queue of a port.
 pub struct Queue {

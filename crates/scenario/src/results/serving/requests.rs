@@ -1,11 +1,11 @@
 //! Requests of serving, with the parts of their times.
 
 use xoff_applications::serving::{RequestRow, part};
+use xoff_models::records::table::{Column, Data};
 use xoff_units::Duration;
 
 use crate::results::names::Names;
 use crate::results::rows::Row;
-use crate::table::{Column, Data};
 
 /// Columns of the parts of the time of a request.
 const PARTS: [(usize, &str, &str); 11] = [

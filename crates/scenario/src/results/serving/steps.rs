@@ -1,10 +1,10 @@
 //! Steps of serving: what the ranks of a DP rank computed together.
 
 use xoff_applications::serving::{Label, StepRow};
+use xoff_models::records::table::{Column, Data};
 
 use crate::results::names::Names;
 use crate::results::rows::Row;
-use crate::table::{Column, Data};
 
 impl Row for StepRow {
     const TABLE: &'static str = "steps";

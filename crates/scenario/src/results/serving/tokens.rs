@@ -1,11 +1,11 @@
 //! Tokens of serving.
 
 use xoff_applications::serving::TokenRow;
+use xoff_models::records::table::{Column, Data};
 use xoff_units::Duration;
 
 use crate::results::names::Names;
 use crate::results::rows::{Row, times};
-use crate::table::{Column, Data};
 
 impl Row for TokenRow {
     const TABLE: &'static str = "tokens";

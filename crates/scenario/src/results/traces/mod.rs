@@ -7,6 +7,7 @@ mod sampling;
 use xoff_engine::Checkpoint;
 use xoff_models::network::node::Node;
 use xoff_models::records::events::{Sample, Trace};
+use xoff_models::records::table::Table;
 use xoff_units::Duration;
 
 use self::sampling::Sampling;
@@ -14,7 +15,6 @@ use super::contract::{Collect, Shared};
 use super::rows::{RowSet, row_set};
 use crate::runner::Runner;
 use crate::summary::Summary;
-use crate::table::Table;
 
 row_set! { packets: Trace, samples: Sample }
 

@@ -2,10 +2,10 @@
 
 use xoff_models::frames::packet::Packet;
 use xoff_models::records::events::Trace;
+use xoff_models::records::table::{Column, Data};
 
 use crate::results::names::Names;
 use crate::results::rows::{Row, times};
-use crate::table::{Column, Data};
 
 impl Row for Trace {
     const TABLE: &'static str = "packets";

@@ -1,10 +1,10 @@
 //! Samples of queue depths.
 
 use xoff_models::records::events::Sample;
+use xoff_models::records::table::{Column, Data};
 
 use crate::results::names::Names;
 use crate::results::rows::{Row, times};
-use crate::table::{Column, Data};
 
 impl Row for Sample {
     const TABLE: &'static str = "samples";

@@ -1,11 +1,11 @@
 //! The table of collectives, each measured over all messages.
 
+use xoff_models::records::table::{Column, Data};
 use xoff_models::traffic::workload::Together;
 
 use crate::results::names::Names;
 use crate::results::rows::Row;
 use crate::summary::CollectiveSummary;
-use crate::table::{Column, Data};
 
 /// A collective, with the progress of its messages.
 #[derive(Debug, Clone)]

@@ -1,8 +1,9 @@
 //! The table of the parts of the time of ranks.
 
+use xoff_models::records::table::{Column, Data};
+
 use crate::results::names::Names;
 use crate::results::rows::Row;
-use crate::table::{Column, Data};
 
 /// A part of the time of a rank in an iteration, in picoseconds.
 pub struct Part {

@@ -1,0 +1,67 @@
+//! Tables and summaries of applications that bring their own results ([`Results`]).
+
+use xoff_engine::Checkpoint;
+use xoff_models::network::node::Node;
+use xoff_models::paths::symmetry::View;
+use xoff_models::records::table::Table;
+use xoff_models::traffic::application::{Names as ApplicationNames, Planned, Results};
+
+use super::contract::{Collect, Shared};
+use super::names::Names;
+use super::rows::RowSet;
+use crate::runner::Runner;
+use crate::summary::Summary;
+
+/// Collects the records of these applications.
+pub struct Applications(Own);
+
+/// The results of each application, which keep their rows to the end of the run.
+#[derive(Default)]
+pub struct Own(Vec<Box<dyn Results>>);
+
+fn application_names(names: &Names) -> ApplicationNames {
+    ApplicationNames { nodes: names.nodes.clone(), workloads: names.workloads.clone() }
+}
+
+impl RowSet for Own {
+    fn hand_on(&mut self, least: usize, names: &Names, take: &mut dyn FnMut(Table)) {
+        if least == 0 {
+            self.0.iter_mut().flat_map(|one| one.tables(&application_names(names))).for_each(take);
+        }
+    }
+}
+
+impl Collect for Applications {
+    type Rows = Own;
+
+    fn new(runner: &Runner, _: &Shared) -> Self {
+        Self(Own(runner.plan.applications.each().filter_map(Planned::results).collect()))
+    }
+
+    fn rows(&mut self) -> &mut Own {
+        &mut self.0
+    }
+
+    fn take(&mut self, cp: &mut Checkpoint<'_, Node>, shared: &mut Shared) {
+        let Self(Own(all)) = self;
+        if all.is_empty() {
+            return;
+        }
+        let unfold = &shared.unfold;
+        for id in unfold.simulated() {
+            let Some(endpoint) = cp.node_mut(id).endpoint.as_mut() else { continue };
+            let views: Vec<View> = unfold.views().iter().filter(|view| view.of == id).copied().collect();
+            for part in endpoint.applications.each_mut() {
+                for one in all.iter_mut() {
+                    one.take(part, &views, unfold.group());
+                }
+            }
+        }
+    }
+
+    fn summarize(&mut self, shared: &mut Shared, summary: &mut Summary) {
+        let names = application_names(&shared.names);
+        let of = |one: &mut Box<dyn Results>| (one.name(), one.summary(&names));
+        summary.applications = self.0.0.iter_mut().map(of).collect();
+    }
+}
