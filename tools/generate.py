@@ -79,7 +79,7 @@ Written by `make generate` from what the parts of a network declare to count; do
 
 from __future__ import annotations
 
-from typing import NotRequired, TypedDict
+from typing import Any, NotRequired, TypedDict
 '''
 
 for _key, _kind, _meaning_of_key in json.loads(_core.measures()):
@@ -371,7 +371,7 @@ def _json_kind(kind: str, linked: dict[str, str]) -> str:
     optional = " or null" if "None" in kind else ", if there is one" if "NotRequired" in kind else ""
     name = re.sub(r"NotRequired|\[|\]|\| None", " ", kind).split()
     words = {"int": "integer", "float": "number", "bool": "true or false", "str": "text"}
-    words |= {"list": "list of", "dict": "table of"}
+    words |= {"list": "list of", "dict": "table of", "Any": "any value"}
     # The keys of a table are names; the type describes its values.
     found = [words.get(one) or f"[{one}](#{linked[one]})" for one in name if one != "str,"]
     return " ".join(found) + optional

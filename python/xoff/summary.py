@@ -5,7 +5,7 @@ Written by `make generate` from what the parts of a network declare to count; do
 
 from __future__ import annotations
 
-from typing import NotRequired, TypedDict
+from typing import Any, NotRequired, TypedDict
 
 __all__ = [
     "ActiveFlows",
@@ -849,6 +849,9 @@ class Summary(TypedDict):
 
     serving: NotRequired[dict[str, ServingSummary]]
     """The requests and steps of serving workloads, by name."""
+
+    applications: NotRequired[dict[str, Any]]
+    """What applications of plug-ins report, by application."""
 
     components: list[str]
     """The components that the scenario gives: mechanisms, transport, congestion control."""
