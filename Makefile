@@ -80,12 +80,14 @@ bench: build ## measures data packet-hops per CPU-second on the bench cases
 
 wheel: environment ## builds wheels of xoff and of the experiments into dist/, which need neither Rust nor this checkout
 	@$(BIN)/python tools/crates.py >/dev/null
+	@$(BIN)/python tools/documentation.py >/dev/null
 	@$(BIN)/maturin build --release --locked --quiet --out dist
 	@$(BIN)/python -m flit_core.wheel --outdir dist experiments >/dev/null
 	@ls dist/*.whl
 
 wheel-manylinux: environment ## builds wheels into dist/ that also run on Linux of 2014, by Zig
 	@$(BIN)/python tools/crates.py >/dev/null
+	@$(BIN)/python tools/documentation.py >/dev/null
 	@tools/wheel.sh
 	@ls dist/*.whl
 

@@ -22,7 +22,6 @@ import keyword
 import re
 import subprocess
 import sys
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, TypeAlias
 
@@ -32,6 +31,7 @@ import sonic_checks
 from summary_keys import COUNTS, SUMMARY
 
 from xoff import _core
+from xoff.documentation import keys
 from xoff.results import counts
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -105,16 +105,7 @@ class Types:
 
     def resolved(self, schema: Schema) -> tuple[str | None, Schema]:
         """Follows references; returns the definition's name, or None, and the definition."""
-        name = None
-        while True:
-            parts = schema.get("allOf", [])
-            if "$ref" in schema:
-                name = schema["$ref"].rpartition("/")[2]
-                schema = self.definitions[name]
-            elif len(parts) == 1:
-                schema = parts[0]
-            else:
-                return name, schema
+        return keys.resolved(self.root, schema)
 
     def annotation(self, schema: Schema | bool, hint: str) -> str:
         """Returns the Python type of a schema; `hint` names the class of an unnamed object."""
@@ -128,7 +119,7 @@ class Types:
             return f"Literal[{json.dumps(schema['const'])}]"
         if "enum" in schema:
             return f"Literal[{', '.join(json.dumps(value) for value in schema['enum'])}]"
-        choices = alternatives(schema)
+        choices = keys.alternatives(schema)
         if choices:
             return self._alternative(name or hint, schema, choices)
         if schema.get("properties"):
@@ -192,7 +183,7 @@ class Types:
             optional = key not in required
             if optional and "None" not in kind.split(" | "):
                 kind += " | None"
-            fields[field] = (kind, optional, described(self, value))
+            fields[field] = (kind, optional, keys.described(self.root, value))
         lines = [
             "@dataclass(kw_only=True)",
             f"class {name}(_Part):",
@@ -223,25 +214,6 @@ class Types:
         if is_taken or free in self.classes:
             raise SystemExit(f"xoff: error: two types are called {free} in Python; rename one of them in Rust")
         return free
-
-
-def alternatives(schema: Schema) -> list[Schema]:
-    """Returns the alternatives of a schema; empty if it has none."""
-    found: list[Schema] = schema.get("oneOf") or schema.get("anyOf") or []
-    return found
-
-
-def described(types: Types, schema: Schema | bool) -> str:
-    """Returns the description of a field, or of its type."""
-    if isinstance(schema, bool):
-        return ""
-    if schema.get("description"):
-        return str(schema["description"])
-    for choice in [schema, *alternatives(schema)]:
-        _, resolved = types.resolved(choice)
-        if resolved.get("description"):
-            return str(resolved["description"])
-    return ""
 
 
 def _docstring(text: str, indent: str) -> list[str]:
@@ -299,9 +271,9 @@ def python_summary() -> str:
     """Returns the text of ``summary.py``."""
     classes = summary_classes()
     lines = [_SUMMARY_HEADER, f"__all__ = {json.dumps(sorted(classes))}"]
-    for name, (text, keys) in classes.items():
+    for name, (text, fields) in classes.items():
         lines += ["", "", f"class {name}(TypedDict):", *_class_docstring(text)]
-        for key, (kind, meaning) in keys.items():
+        for key, (kind, meaning) in fields.items():
             lines += ["", f"    {key}: {kind}", *_docstring(meaning, "    ")]
     return _formatted("\n".join(lines) + "\n", "summary")
 
@@ -394,7 +366,6 @@ def _formatted(text: str, module: str) -> str:
 
 def reference(root: Schema) -> str:
     """Returns the text of the parameter reference: a section for each table of a scenario file."""
-    types = Types(root)
     lines = [
         "# Scenario reference",
         "",
@@ -402,77 +373,22 @@ def reference(root: Schema) -> str:
         "",
         'Quantities are texts with a unit: times `"150ns"`, rates `"200Gbps"`, sizes `"400KB"` (1 KB is 1000 bytes).',
     ]
-    sections: list[tuple[str, Schema]] = [("", root)]
-    places: dict[int, str] = {}
-    while sections:
-        path, schema = sections.pop(0)
-        lines += ["", f"## `{path}`" if path else "## Top level", ""]
-        first = places.setdefault(id(schema), path)
-        if first != path:
-            lines.append(f"The keys are those of `{first}`.")
+    for section in keys.sections(root):
+        lines += ["", f"## `{section.path}`" if section.path else "## Top level", ""]
+        if section.like:
+            lines.append(f"The keys are those of `{section.like}`.")
             continue
-        rows, deeper = _rows(types, path, schema)
-        sections = deeper + sections
-        # A description may begin with the key's own path, which is already the heading.
-        text = re.sub(r"^`[^`]*`:? ?", "", " ".join(str(schema.get("description", "")).split()))
-        lines += [text[:1].upper() + text[1:], ""] if text else []
-        lines += ["| key | type | default | meaning |", "|---|---|---|---|", *rows]
+        lines += [section.about, ""] if section.about else []
+        lines += ["| key | type | default | meaning |", "|---|---|---|---|", *map(_row, section.keys)]
     return "\n".join(lines) + "\n"
 
 
-def _rows(types: Types, path: str, schema: Schema) -> tuple[list[str], list[tuple[str, Schema]]]:
-    rows, deeper = [], []
-    required = set(schema.get("required", []))
-    for key, value in schema.get("properties", {}).items():
-        place = f"{path}.{key}" if path else key
-        kinds, below = _kinds(types, value, place)
-        deeper += below
-        default = "required" if key in required else ""
-        if isinstance(value, dict) and value.get("default") is not None and not isinstance(value["default"], dict):
-            default = f"`{json.dumps(value['default'])}`"
-        meanings = [f"`{json.dumps(choice)}`: {said}" for choice, said in _choices(types, value)]
-        text = " ".join(" ".join([described(types, value), *meanings]).split()).replace("|", "\\|")
-        kind = ", ".join(dict.fromkeys(kinds)).replace("|", "\\|")
-        rows.append(f"| `{key}` | {kind} | {default.replace('|', chr(92) + '|')} | {text} |")
-    return rows, deeper
-
-
-def _choices(types: Types, value: Schema | bool) -> Iterator[tuple[Any, str]]:
-    """Yields the named choices of a setting, each with its meaning."""
-    if isinstance(value, bool):
-        return
-    _, schema = types.resolved(value)
-    if "const" in schema and schema.get("description"):
-        yield schema["const"], schema["description"]
-    for choice in alternatives(schema):
-        yield from _choices(types, choice)
-
-
-def _kinds(types: Types, value: Schema | bool, place: str) -> tuple[list[str], list[tuple[str, Schema]]]:
-    if isinstance(value, bool):
-        return ["any"], []
-    _, schema = types.resolved(value)
-    if "const" in schema:
-        return [f"`{json.dumps(schema['const'])}`"], []
-    if "enum" in schema:
-        return [f"`{json.dumps(choice)}`" for choice in schema["enum"]], []
-    choices = alternatives(schema)
-    if choices:
-        kinds, deeper = [], []
-        for choice in choices:
-            found, below = _kinds(types, choice, place)
-            kinds += found
-            deeper += below
-        return [kind for kind in kinds if kind != "null"], deeper
-    if schema.get("properties"):
-        return ["table"], [(place, schema)]
-    kind = schema.get("type", "any")
-    if kind == "array" or (isinstance(kind, list) and "array" in kind):
-        items = schema.get("items", True)
-        found, below = _kinds(types, items, place + "[]")
-        return [f"list of {' or '.join(found)}"], below
-    kinds = [kind] if isinstance(kind, str) else kind
-    return [str(one) for one in kinds if one != "null"], []
+def _row(key: keys.Key) -> str:
+    meanings = [f"`{json.dumps(choice)}`: {said}" for choice, said in key.choices]
+    text = " ".join(" ".join([key.meaning, *meanings]).split())
+    kind = ", ".join(f"`{one}`" if one.startswith('"') else one for one in key.kinds)
+    default = "required" if key.is_required else f"`{key.default}`" if key.default is not None else ""
+    return f"| `{key.name}` | " + " | ".join(one.replace("|", "\\|") for one in (kind, default, text)) + " |"
 
 
 _MODELS = ROOT / "docs" / "models"

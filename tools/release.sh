@@ -14,6 +14,7 @@ mkdir "$work/pages"
 .venv/bin/python tools/pages.py --pack "$work/pages" >/dev/null
 .venv/bin/python tools/package.py "$work/source" --address "$1" ${2:+--docs "$2"}
 .venv/bin/python tools/crates.py "$work/source" >/dev/null
+.venv/bin/python tools/documentation.py "$work/source" >/dev/null
 export CARGO_TARGET_DIR=${CARGO_TARGET_DIR:-$PWD/target}
 out=$PWD/dist
 rm -rf "$out"

@@ -8,8 +8,8 @@ __version__: str = _core.version()
 
 
 def documentation() -> str:
-    """Returns the address of the documentation that the package names, or the place in the source."""
-    return _addresses().get("Documentation", "docs/index.md of the source")
+    """Returns the address of the documentation that the package names, or the command that prints it."""
+    return _addresses().get("Documentation", "xoff docs")
 
 
 def schema_address() -> str:

@@ -31,6 +31,7 @@ def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
     place = tmp_path_factory.mktemp("wheel")
     maturin = Path(sys.executable).with_name("maturin")
     _done([sys.executable, _ROOT / "tools" / "crates.py"], _ROOT)
+    _done([sys.executable, _ROOT / "tools" / "documentation.py"], _ROOT)
     _done([maturin, "build", "--release", "--locked", "--quiet", "--out", place], _ROOT)
     (found,) = place.glob("*.whl")
     assert "-abi3-" in found.name
@@ -78,7 +79,14 @@ def test_a_wheel_works_in_an_empty_environment(wheel: Path, experiments: Path, t
     assert _done([command, "--version"], tmp_path).strip() == f"xoff {xoff.__version__}"
     place = _done([python, "-c", "import xoff; print(xoff.__file__)"], tmp_path).strip()
     assert place.startswith(str(tmp_path))
+    # Pages, keys and models are in the wheel.
+    assert _done([command, "docs", "write-a-plugin"], tmp_path) == (_ROOT / "docs/how-to/write-a-plugin.md").read_text()
+    assert "how-to/size-headroom" in _done([command, "docs", "lossless", "headroom"], tmp_path)
+    assert "watchdog" in _done([command, "keys", "switch.flow_control.pfc"], tmp_path)
+    assert "host.transport.irn" in _done([command, "models"], tmp_path)
     _done([command, "new", "scenario", "mine"], tmp_path)
+    assert (tmp_path / "mine.toml").read_text("utf-8").startswith("#:schema ./scenario.schema.json\n")
+    assert json.loads((tmp_path / "scenario.schema.json").read_text("utf-8")) == json.loads(xoff._core.schema())
     found = json.loads(_done([command, "run", "mine.toml", "--out", "mine", "--json"], tmp_path))
     assert found["fingerprint"] == xoff.run(tmp_path / "mine.toml").summary["fingerprint"]
     assert subprocess.run([command, "report", "mine"], cwd=tmp_path, capture_output=True, check=False).returncode == 2

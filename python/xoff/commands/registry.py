@@ -27,7 +27,8 @@ class _Commands(TyperGroup):
     def format_help(self, ctx: Any, formatter: Any) -> None:
         """Writes the help."""
         first = "First steps: [b]xoff new scenario[/b] writes a file, [b]xoff examples[/b] lists more."
-        self.epilog = f"{first} Documentation: {documentation()}"
+        address = "" if (known := documentation()) == "xoff docs" else f" Also at {known}."
+        self.epilog = f"{first} [b]xoff docs[/b] prints and searches the documentation, without a network.{address}"
         super().format_help(ctx, formatter)
 
 
@@ -49,6 +50,9 @@ COMMANDS = (
     "run",
     "check",
     "schema",
+    "docs",
+    "keys",
+    "models",
     "sweep",
     "tune",
     "explain",

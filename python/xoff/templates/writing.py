@@ -19,7 +19,7 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import TypeAlias
 
-from xoff import formatting
+from xoff import _core, formatting
 from xoff._core import InputError
 from xoff.files.new_files import write_files
 from xoff.version import __version__, schema_address
@@ -146,16 +146,30 @@ def write_document(kind: str, name: str = "") -> list[Path]:
         if place.exists():
             raise InputError(f"{place}: exists; choose another name")
     text = (_TEMPLATES / f"{kind}.toml").read_text("utf-8")
-    if kind != "study" and (address := schema_address()):
-        text = f"#:schema {address}\n{text}"
+    schema: dict[Path, str] = {}
+    if kind != "study":
+        first, schema = _schema(file.parent)
+        text = first + text
     # A file name may hold characters that end a text or a comment.
     quoted = json.dumps(formatting.plain(file.stem))
     for table, place in tables.items():
         text = text.replace(f'"{{stem}}-{table}.csv"', json.dumps(place.name))
     texts = {place: (_TEMPLATES / f"{kind}-{table}.csv").read_text("utf-8") for table, place in tables.items()}
     texts[file] = text.replace('"{name}"', quoted).replace("{file}", shlex.quote(formatting.plain(str(file))))
-    write_files(texts)
-    return [file, *tables.values()]
+    write_files(texts | schema)
+    return [file, *tables.values(), *schema]
+
+
+def _schema(folder: Path) -> tuple[str, dict[Path, str]]:
+    """Returns the line that names the schema for an editor, and the schema as a file if no address is known.
+
+    A wheel without an address has no schema that an editor could open, so a copy is written beside the scenario, once.
+    """
+    if address := schema_address():
+        return f"#:schema {address}\n", {}
+    place = folder / "scenario.schema.json"
+    text = json.dumps(json.loads(_core.schema()), indent=2) + "\n"
+    return f"#:schema ./{place.name}\n", {} if place.exists() else {place: text}
 
 
 def write_counters(_: str = COUNTERS, name: str = "") -> list[Path]:
@@ -203,14 +217,16 @@ def write_python(kind: str = PYTHON, name: str = "") -> list[Path]:
         raise InputError(
             f"new: `{formatting.plain(module)}` {why}; allowed are lower-case letters, digits and underscores: my_idea"
         )
-    texts = {}
+    texts: dict[Path, str] = {}
+    schema: dict[Path, str] = {}
     for path, template in zip(paths, files.values(), strict=True):
         text = (_TEMPLATES / template).read_text("utf-8").replace("{name}", module).replace("{module}", module)
-        address = schema_address() if template == "python.toml" else ""
-        text = f"#:schema {address}\n{text}" if address else text
+        if template == "python.toml":
+            first, schema = _schema(path.parent)
+            text = first + text
         texts[path] = text.replace("{file}", shlex.quote(formatting.plain(str(path))))
-    write_files(texts)
-    return paths
+    write_files(texts | schema)
+    return [*paths, *schema]
 
 
 def create(kind: str, name: str, root: Path | None = None) -> list[Path]:
