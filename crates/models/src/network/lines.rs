@@ -6,7 +6,7 @@ use crate::congestion_control::{CongestionControl, Scheme};
 use crate::cut_through;
 use crate::endpoint::Bottlenecks;
 use crate::ids::PortId;
-use crate::routing::{FirstHop, MAX_SWITCHES, longest_round_trip};
+use crate::routing::{MAX_SWITCHES, longest_round_trip};
 use crate::stack::Stack;
 use crate::topology::{PortSpec, Topology};
 use crate::transport::{self, Protocol};
@@ -41,7 +41,6 @@ impl Lines {
         let shortest = settings.protocols().iter().filter(|p| p.acknowledges()).map(|p| p.timeouts().0).min();
         let needs_it = settings.stacks.list().iter().any(asks)
             || settings.mechanisms().any(|p| p.wants_round_trip)
-            || matches!(&settings.first_hop, FirstHop::Asymmetric(ate) if ate.wants_round_trip())
             || shortest.is_some_and(|timeout| timeout < Self::bound(topology, settings) * 2);
         let delay = |n: u32| settings.delay(&topology.nodes[index(n)]);
         let largest = settings.framing.largest();
