@@ -26,8 +26,8 @@ from xoff_experiments.portfc._runs import Run, Runs, Value, runs_of
 
 CITATION = "Revisiting Flow Control in Node-Centric Datacenter Networks, sections I, V-B and V-E"
 
-TIMEOUTS_US = ((25, 80), (50, 160), (100, 320), (200, 640), (400, 1280))
-"""RTO_low and RTO_high."""
+TIMEOUTS_US = ((5, 16), (25, 80), (100, 320), (400, 1280), (2000, 6400), (10000, 32000))
+"""RTO_low and RTO_high, in the ratio of the paper's 100 and 320."""
 SWEEP = [f"{low} and {high}" for low, high in TIMEOUTS_US]
 PATHS = {"within a server": 1, "along a rail": 8, "over both": 9}
 """Destination of a flow from GPU 0 of a server of 8."""
@@ -43,7 +43,8 @@ class Case(Setting):
     """A path for the window's experiment; mixed traffic for the timeouts."""
 
     dst: int | None = None
-    n: int = 8
+    n: int = 4
+    port_load: float | None = 0.7
     seed: int = 1
 
 
@@ -62,8 +63,8 @@ def _sized(case: Case, choice: str, quick: bool) -> dict[int | None, Case]:
     if case.dst is not None:
         return {} if quick and choice else {None: case}
     if quick:
-        return {} if choice else {seed: replace(case, n=4, seed=seed, arrivals_ms=1) for seed in SEEDS[:2]}
-    return {seed: replace(case, seed=seed, arrivals_ms=2) for seed in SEEDS[:5]}
+        return {} if choice else {seed: replace(case, seed=seed, arrivals_ms=1) for seed in SEEDS[:2]}
+    return {seed: replace(case, seed=seed, arrivals_ms=4) for seed in SEEDS[:5]}
 
 
 _TIMEOUTS = Cases(cases={"timeouts": Case()}, variants=SWEEP, scenario=scenario_of, sized=_sized, choices=CHOICES)
