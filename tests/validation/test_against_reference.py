@@ -25,6 +25,7 @@ from tests.validation.random_cases import (
     with_port_scope,
     with_profiles,
     with_response,
+    with_fixed_xoff,
     with_shared_memory,
 )
 
@@ -61,6 +62,7 @@ TROUBLE: dict[str, list[Callable[[Random, dict[str, Any]], dict[str, Any]]]] = {
     ],
     "shared memory": [with_losses, with_shared_memory],
     "shared memory and response": [with_losses, with_classes, with_shared_memory, with_response],
+    "shared memory and a fixed XOFF": [with_losses, with_classes, with_shared_memory, with_fixed_xoff],
     "shared memory, outputs": [with_losses, with_classes, with_shared_memory, with_outputs],
     "profiles": [with_losses, with_marks, with_dcqcn, with_classes, with_profiles],
     "shared memory, classes and dcqcn": [with_losses, with_marks, with_dcqcn, with_classes, with_shared_memory],
