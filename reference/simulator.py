@@ -331,9 +331,8 @@ class Simulator:
         if self.xoff_bytes is not None:
             if ingress.ingress_bytes >= self.xoff_bytes:
                 self.change_pause(node, came_by, frame.class_number, pause=True)
-        elif node.name in self.memories:
-            if self.memories[node.name].is_over(came_by.number, frame.class_number):
-                self.change_pauses(node, came_by, frame.class_number, pause=True)
+        elif node.name in self.memories and self.memories[node.name].is_over(came_by.number, frame.class_number):
+            self.change_pauses(node, came_by, frame.class_number, pause=True)
         self.wake(node, out)
 
     def change_pauses(self, node: Node, port: Port, number: int, *, pause: bool) -> None:
