@@ -68,9 +68,9 @@ def evaluate(request: Request, *, out: Path | None = None, bar: StudyBar | None 
                 tables = one.tables(results)
                 folded = one.folded(results)
             rows = {name: row(result) for name, result in results.items()}
-            shown = frozenset(rows if request.quick else one.module.scenarios(quick=True))
             text = one.module.__doc__ or ""
-            outcomes.append(Outcome(one.id, text, claims, rows, shown, figure, one.parameters, tables, folded))
+            parts = (one.module.CITATION, one.parameters, tables, folded)
+            outcomes.append(Outcome(one.id, text, claims, rows, figure, *parts))
         cpu_seconds = runner.cpu_seconds
     if out is not None:
         for document in dict.fromkeys(one.id.partition("/")[0] for one in request.experiments):
