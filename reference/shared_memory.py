@@ -2,8 +2,8 @@
 
 A group is an input port with a class, or with the classes that count together. A frame takes whole cells. A group fills
 its reserve, and the pool up to `alpha` times the free bytes of the pool. A frame beyond goes into the headroom. A group
-of lossless classes with a fixed XOFF has no such threshold, and may fill the pool. A pool of outputs limits the bytes of
-its classes at all outputs together, and the bytes of a class at an output.
+of lossless classes with a fixed XOFF has no such threshold, and may fill the pool. A pool of outputs limits the bytes
+of its classes at all outputs together, and the bytes of a class at an output.
 """
 
 from __future__ import annotations

@@ -18,6 +18,7 @@ from tests.validation.random_cases import (
     with_classes,
     with_cut_through,
     with_dcqcn,
+    with_fixed_xoff,
     with_losses,
     with_marks,
     with_outages,
@@ -25,7 +26,6 @@ from tests.validation.random_cases import (
     with_port_scope,
     with_profiles,
     with_response,
-    with_fixed_xoff,
     with_shared_memory,
 )
 

@@ -190,10 +190,7 @@ def test_a_group_of_one_class_counts_alike() -> None:
 
 @pytest.mark.parametrize(("flow_control", "drops"), [({"pfc": {"xoff": "50KB", "xon": "40KB"}}, 0), ({}, 1)])
 def test_a_fixed_xoff_may_fill_the_pool(flow_control: dict[str, Any], drops: int) -> None:
-    """With alpha 1/64 an input alone holds B/65 = 15 KB of 1 MB; what PFC takes above 50 KB is no loss, as memory is free.
-
-    A lossy class keeps its threshold, and loses packets at the same input.
-    """
+    """With alpha 1/64 a lossy input alone holds B/65 = 15 KB of 1 MB. PFC takes more than 50 KB, as memory is free."""
     case = star(total="1MB", headroom="0B", alpha=1 / 64)
     case["switch"]["flow_control"] = flow_control
     result = xoff.run(case)
