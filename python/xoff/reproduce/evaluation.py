@@ -14,6 +14,7 @@ from xoff._core import InputError
 from xoff.reproduce.changes import changed
 from xoff.reproduce.design import design_of, found_in, key, screened, section
 from xoff.reproduce.design_figure import draw
+from xoff.reproduce.faults import planted
 from xoff.reproduce.finding import Experiment, documents, experiments, select
 from xoff.reproduce.page import Changes, Outcome, Table, row, write
 from xoff.reproduce.runs import Runner
@@ -69,7 +70,9 @@ def evaluate(request: Request, *, out: Path | None = None, bar: StudyBar | None 
                 folded = one.folded(results)
             rows = {name: row(result) for name, result in results.items()}
             text = one.module.__doc__ or ""
-            parts = (one.module.CITATION, one.parameters, tables, folded)
+            faults = documents()[one.id.partition("/")[0]].faults
+            checked = planted(one, faults, results, claims, request.quick) if out is not None else ()
+            parts = (one.module.CITATION, one.parameters, tables, folded, checked)
             outcomes.append(Outcome(one.id, text, claims, rows, figure, *parts))
         cpu_seconds = runner.cpu_seconds
     if out is not None:

@@ -13,13 +13,16 @@ from dataclasses import dataclass
 from importlib import metadata
 from pathlib import Path
 from types import ModuleType
-from typing import Any, Protocol, cast
+from typing import TYPE_CHECKING, Any, Protocol, cast
 
 from xoff._core import InputError
 from xoff.reproduce.changes import Derived
 from xoff.reproduce.parameters import Parameter
 from xoff.reproduce.verdict import Claim
 from xoff.results import Result
+
+if TYPE_CHECKING:
+    from xoff.reproduce.faults import Fault
 
 
 class Module(Protocol):
@@ -92,6 +95,13 @@ class Document:
         """The introduction of the document's page: ``page.md``, or an empty text."""
         file = self.folder / "page.md"
         return file.read_text("utf-8") if file.is_file() else ""
+
+    @property
+    def faults(self) -> Mapping[str, Fault]:
+        """The planted faults by statement: ``FAULTS`` of ``_faults.py``, or none."""
+        if not (self.folder / "_faults.py").is_file():
+            return {}
+        return cast("Mapping[str, Fault]", importlib.import_module(f"{self.module}._faults").FAULTS)
 
     @property
     def verdicts(self) -> Path:

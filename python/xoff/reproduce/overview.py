@@ -60,8 +60,9 @@ def _published(claim: Claim) -> str:
 
 
 def _ours(claim: Claim) -> str:
-    """Returns the measured numbers beside the published ones, and the margin."""
-    found = claim.size.measured if claim.size else {}
+    """Returns the measured numbers beside the published ones, or the first measured ones, and the margin."""
+    numbers = [(key, value) for key, value in claim.measured.items() if _has_numbers(value)]
+    found = claim.size.measured if claim.size else dict(numbers[:1])
     margin = claim.margin
     parts = [short(found)] if found else []
     if margin is not None:
@@ -105,6 +106,11 @@ def _range(value: Any) -> str:
         return ", ".join(dict.fromkeys(map(str, found)))
     least, most = (f"{one:.3g}" if abs(one) < 1000 else f"{one:,.0f}" for one in (min(values), max(values)))
     return least if least == most else f"{least} to {most}"
+
+
+def _has_numbers(value: Any) -> bool:
+    found = list(_leaves(value))
+    return bool(found) and all(isinstance(one, int | float) for one in found)
 
 
 def _leaves(value: Any) -> Iterable[Any]:

@@ -2,8 +2,9 @@
 
 ``xoff reproduce DOCUMENT --out DIR`` writes three files: ``DIR/DOCUMENT.md`` is the page, ``DOCUMENT.json`` has the
 claims, and ``DOCUMENT.runs.json`` has a row for each run. Pages of a part of the document or of quick variants have
-longer names. The introduction is ``page.md`` beside the experiments: its first paragraph goes before the table, and the
-rest are the findings. Each section of the details begins with the docstring of an experiment's file.
+longer names. The introduction is ``page.md`` beside the experiments: its first paragraph goes before the table, the
+findings after it, and what follows the heading of the details into the details. Each section of the details begins
+with the docstring of an experiment's file.
 
 The JSON of the claims also has the SHA-256 of the rows and of every figure (``built``). A repository can therefore
 track only the page and the claims, and can still tell whether figures and rows from elsewhere belong to them.
@@ -23,6 +24,7 @@ from typing import Any, TypeAlias
 from xoff.files.new_files import write_files
 from xoff.reproduce import overview
 from xoff.reproduce.design import lines as design_lines
+from xoff.reproduce.faults import Planted
 from xoff.reproduce.judged import NOTHING_VARIED
 from xoff.reproduce.parameters import Parameter, rows
 from xoff.reproduce.readings import Spread
@@ -62,6 +64,8 @@ class Outcome:
     """The experiment's tables by title."""
     folded: Mapping[str, str] = field(default_factory=dict)
     """Folded texts by title."""
+    faults: Sequence[Planted] = ()
+    """The counted statements under planted faults."""
 
 
 def row(result: Result) -> dict[str, Any]:
@@ -131,6 +135,7 @@ def write(
         "cpu_seconds": float(f"{cpu_seconds:.2g}"),
         "set_up": asdict(set_up) if set_up else None,
         "tally": tally(claims),
+        "faults": [asdict(one) for outcome in outcomes for one in outcome.faults],
         "design": design,
     }
     found = claims_json(head, [claim.as_json() for claim in claims], built)
@@ -210,21 +215,24 @@ def _page(
         yield f"> **Changed:** {settings}, in every run that has the key."
         yield "> Verdicts and numbers are of the changed experiment; the words here are about the published one."
         yield ""
-    head, rest = _parted(_placed(introduction.rstrip(), outcomes) or f"# {document}")
+    head, findings, rest = _parted(_placed(introduction.rstrip(), outcomes) or f"# {document}")
     yield from (head, "")
     size = "the quick variants" if quick else "full size"
     yield f"{shares_in_words([tally(claims)])} Written by `{_command(ids, quick=quick, changes=changes)}` at {size}."
     yield from ("", *overview.lines(_counted(outcomes)), "")
     yield "The *margin* is how far a statement is from failing, in percent of the larger value, in its nearest"
     yield "comparison, with the 95 % interval over the seeds."
-    if rest:
-        yield from ("", rest)
+    if findings:
+        yield from ("", findings)
     yield from ("", DETAILS, "")
     yield f"**{tally_in_words(claims)}.** `{document}.json` has each verdict with every other choice (`others`), and"
     yield f"`{document}{ROWS}` a row for each run."
+    if rest:
+        yield from ("", rest)
     yield from _set_up_lines(_set_up(outcomes))
     yield from _parts(claims)
     yield from _fragility(claims)
+    yield from _faults(outcomes)
     if design:
         yield from ("", "## Effects of choices on each statement", "")
         yield from design_lines(design, chart)
@@ -233,11 +241,12 @@ def _page(
     yield ""
 
 
-def _parted(introduction: str) -> tuple[str, str]:
-    """Returns the title with the first paragraph of an introduction, and the rest."""
+def _parted(introduction: str) -> tuple[str, str, str]:
+    """Returns the title with the first paragraph of an introduction, the findings, and the text of the details."""
     title, _, text = introduction.partition("\n\n")
     first, _, rest = text.partition("\n\n")
-    return f"{title}\n\n{first}".rstrip(), rest.strip()
+    findings, _, details = rest.partition(f"{DETAILS}\n")
+    return f"{title}\n\n{first}".rstrip(), findings.strip(), details.strip()
 
 
 def _counted(outcomes: Sequence[Outcome]) -> Iterable[tuple[Claim, str, str]]:
@@ -313,6 +322,21 @@ def _fragility(claims: Sequence[Claim]) -> Iterable[str]:
         told = claim.stops.get(NOTHING_VARIED)
         stops = told or "; ".join(f"**{what}**: {where}" for what, where in claim.stops.items()) or "–"
         yield f"| {claim.id} | {seeds} | {_cell(stops)} |"
+
+
+def _faults(outcomes: Sequence[Outcome]) -> Iterable[str]:
+    """Yields the counted predicates, the fault that was planted for each, and the verdict under the fault."""
+    claims = {claim.id: claim for outcome in outcomes for claim in outcome.claims}
+    found = [one for outcome in outcomes for one in outcome.faults]
+    if not found:
+        return
+    yield from ("", "## Planted faults", "")
+    yield "Every counted predicate can fail: a fault is planted, and the same predicate judges again. Mostly runs of"
+    yield from ("the page stand in for other runs.", "")
+    yield from ("| predicate | verdict | fault | verdict under the fault |", "|---|---|---|---|")
+    for one in found:
+        cells = (one.id, claims[one.id].words, one.fault, one.verdict)
+        yield f"| {' | '.join(map(_cell, cells))} |"
 
 
 def _placed(introduction: str, outcomes: Sequence[Outcome]) -> str:
