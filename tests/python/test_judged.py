@@ -310,14 +310,14 @@ def test_the_share_of_decided_directions_that_hold_leaves_out_choices_apart_and_
     unsure = _one({("", "one"): Part(positive([1, -2, 3]), {})})
     assert (apart.direction, fails.direction) == ("holds under", "does not hold")
     words = (
-        "Of 5 statements 1 are undecided and 0 are refuted by the document itself. Of the other 4, 1 hold as published "
+        "Of 5 statements 1 is undecided and none is refuted by the document itself. Of the other 4, 1 holds as published "
         "(25 %), and 1 more with a declared set-up (50 % with both)."
     )
-    found = tally([plain, found, apart, fails, unsure])
-    assert shares_in_words([found]) == words
-    assert (found["share as published"], found["share that holds"]) == (0.25, 0.5)
-    assert shares_in_words([found, found], "of two documents").startswith("Of 10 statements of two documents 2 are")
-    nothing = "Of 1 statements 1 are undecided and 0 are refuted by the document itself."
+    counts = tally([plain, found, apart, fails, unsure])
+    assert shares_in_words([counts]) == words
+    assert (counts["share as published"], counts["share that holds"]) == (0.25, 0.5)
+    assert shares_in_words([counts, counts], "of two documents").startswith("Of 10 statements of two documents 2 are")
+    nothing = "Of 1 statement 1 is undecided and none is refuted by the document itself."
     assert shares_in_words([tally([unsure])]) == nothing
     assert tally([unsure])["share that holds"] is None
 

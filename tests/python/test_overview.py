@@ -22,8 +22,8 @@ _ROOT = Path(__file__).resolve().parents[2]
 _DOCUMENTS = ("sfc", "sfc-proxy", "congestion-isolation", "bcn", "portfc")
 _MOST_WORDS = 2000
 _RULE = (
-    "A value that a document gives never changes. A value that it leaves open may be searched in a declared search, and "
-    "is judged on seeds that the search has not seen."
+    "A value that a document gives never changes. A value that it leaves open may be searched in a declared search, "
+    "and is judged on seeds that the search has not seen."
 )
 
 
@@ -78,7 +78,7 @@ def test_a_fault_lets_runs_stand_in_and_keeps_what_was_read() -> None:
     assert fault.text == "`pfc` in place of `sfc`"
     assert fault.swap is not None
     found = swapped(results, fault.swap)
-    assert found == {name: runs["a/pfc/seed 1"] for name in ("a/sfc/seed 1", "a/pfc/seed 1")}
+    assert found == dict.fromkeys(("a/sfc/seed 1", "a/pfc/seed 1"), runs["a/pfc/seed 1"])
     assert {*found.known.values()} == {"reading of a/pfc/seed 1"}
     assert matching("^a/s", "a/p", "").swap is not None
     assert setting("a.b", "1", "why").changes == (("a.b", "1"),)

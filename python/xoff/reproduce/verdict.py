@@ -230,15 +230,19 @@ def shares_in_words(tallies: Sequence[Mapping[str, Any]], of: str = "") -> str:
 
     every, unsure, refuted = total(*DIRECTIONS), total("undecided", "void"), total("refuted")
     others, plain, more = total("decided"), total("holds"), total("in the set-up")
-    whose = f" {of}" if of else ""
-    text = f"Of {every} statements{whose} {unsure} are undecided and {refuted} are {REFUTED}."
+    whose = f"statement{'' if every == 1 else 's'}{f' {of}' if of else ''}"
+    text = f"Of {every} {whose} {_some_are(unsure)} undecided and {_some_are(refuted)} {REFUTED}."
     if not others:
         return text
     share, larger = (f"{100 * count / others:.0f} %" for count in (plain, plain + more))
     return (
-        f"{text} Of the other {others}, {plain} hold as published ({share}), and {more} more with a declared set-up "
-        f"({larger} with both)."
+        f"{text} Of the other {others}, {plain or 'none'} {'hold' if plain > 1 else 'holds'} as published ({share}), "
+        f"and {more or 'no'} more with a declared set-up ({larger} with both)."
     )
+
+
+def _some_are(count: int) -> str:
+    return f"{count} are" if count > 1 else f"{count or 'none'} is"
 
 
 def _ratios(measured: Any, published: Any) -> list[float]:
