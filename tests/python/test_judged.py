@@ -310,8 +310,8 @@ def test_the_share_of_decided_directions_that_hold_leaves_out_choices_apart_and_
     unsure = _one({("", "one"): Part(positive([1, -2, 3]), {})})
     assert (apart.direction, fails.direction) == ("holds under", "does not hold")
     words = (
-        "Of 5 statements 1 is undecided and none is refuted by the document itself. Of the other 4, 1 holds as published "
-        "(25 %), and 1 more with a declared set-up (50 % with both)."
+        "Of 5 statements 1 is undecided and none is refuted by the document itself. Of the other 4, 1 holds as "
+        "published (25 %), and 1 more with a declared set-up (50 % with both)."
     )
     counts = tally([plain, found, apart, fails, unsure])
     assert shares_in_words([counts]) == words
