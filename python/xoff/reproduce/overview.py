@@ -2,7 +2,7 @@
 
 The row of a statement also has the settings that matter, and links to the details and to the figure. *Ours* ends with
 the margin: how far the statement is from failing, as a share of the larger of two compared values, in the comparison
-that is nearest to failing; with the 95 % interval over the seeds. It is negative if the statement is false.
+that decides; with the 95 % interval over the seeds. It is negative if the statement is false.
 """
 
 from __future__ import annotations

@@ -220,8 +220,8 @@ def _page(
     size = "the quick variants" if quick else "full size"
     yield f"{shares_in_words([tally(claims)])} Written by `{_command(ids, quick=quick, changes=changes)}` at {size}."
     yield from ("", *overview.lines(_counted(outcomes)), "")
-    yield "The *margin* is how far a statement is from failing, in percent of the larger value, in its nearest"
-    yield "comparison, with the 95 % interval over the seeds."
+    yield "The *margin* is how far a statement is from failing, in percent of the larger value, in the comparison that"
+    yield "decides, with the 95 % interval over the seeds."
     if findings:
         yield from ("", findings)
     yield from ("", DETAILS, "")

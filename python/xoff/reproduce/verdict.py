@@ -8,7 +8,6 @@ from statistics import median
 from typing import Any, Literal, NamedTuple, TypeAlias
 
 from xoff.reproduce.decision import Decision, all_of, fact
-from xoff.statistics import interval
 
 Direction: TypeAlias = Literal["holds", "holds under", "does not hold", "refuted", "undecided", "void"]
 """``holds under``: holds with a named choice or set of choices. ``refuted``: does not hold, and the document's own
@@ -102,12 +101,9 @@ class Claim:
 
     @property
     def margin(self) -> tuple[float, float] | None:
-        """The margin in percent: the mean over the seeds, and half of its 95 % interval. None without randomness."""
-        shares = self.decision.shares
-        if len(shares) < 2 or {*map(abs, shares)} == {1.0}:
-            return None
-        found = interval([100 * one for one in shares])
-        return None if found.margin is None else (found.mean, found.margin)
+        """The margin of the deciding comparison in percent: mean over the seeds, and half of the 95 % interval."""
+        nearest = self.decision.nearest
+        return None if nearest is None else (100 * nearest[0], 100 * nearest[1])
 
     @property
     def words(self) -> str:
