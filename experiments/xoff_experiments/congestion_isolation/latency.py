@@ -141,6 +141,7 @@ JUDGED = judged(
     reasons={},
 )
 PARAMETERS = [*_SHARED, given("latency of a switch", "none and 400 ns", "Including Static Switch Latency")]
+FIGURES = {"C.6": "-seeds"}
 CLAIMS = JUDGED.listed
 claims = JUDGED.claims
 

@@ -185,6 +185,7 @@ JUDGED = judged(
     },
 )
 PARAMETERS = mixed(4)
+FIGURES = {"N.3": "-small"}
 CLAIMS = JUDGED.listed
 scenarios = JUDGED.scenarios
 claims = JUDGED.claims
@@ -223,3 +224,16 @@ def figure(results: Mapping[str, Result], path: Path) -> None:
         drawing.axes[0].set_ylabel("share of the flows")
         legend_below(drawing, 5)
         write(drawing, path.with_stem(f"{path.stem}-distribution"))
+    of_small: dict[str, Value] = {
+        "mean FCT below 100 KB": Run.small_us,
+        "99.9th percentile below 100 KB": _small_tail_us,
+    }
+    few = {
+        title: (
+            list(WORKLOADS.values()),
+            {name: [runs.mean(f"{sizes}/{name}", value) for sizes in WORKLOADS] for name in COMPARED},
+            "FCT (µs)",
+        )
+        for title, value in of_small.items()
+    }
+    bars(path.with_stem(f"{path.stem}-small"), few)

@@ -72,7 +72,9 @@ def evaluate(request: Request, *, out: Path | None = None, bar: StudyBar | None 
             text = one.module.__doc__ or ""
             faults = documents()[one.id.partition("/")[0]].faults
             checked = planted(one, faults, results, claims, request.quick) if out is not None else ()
-            parts = (one.module.CITATION, one.parameters, tables, folded, checked)
+            place = Path(figure) if out is None else out / figure
+            figures = {claim.id: one.figure_of(claim.id.partition("/")[2], place).name for claim in claims}
+            parts = (one.module.CITATION, one.parameters, tables, folded, checked, figures)
             outcomes.append(Outcome(one.id, text, claims, rows, figure, *parts))
         cpu_seconds = runner.cpu_seconds
     if out is not None:

@@ -71,6 +71,15 @@ class Experiment:
         make = getattr(self.module, "folded", None)
         return make(results) if make else {}
 
+    def figure_of(self, short: str, figure: Path) -> Path:
+        """Returns the figure that explains a statement: the experiment's, or a further one that was drawn for it.
+
+        ``FIGURES`` of the file has the ending of the further figure's name by statement, such as ``{"N.3": "-small"}``.
+        """
+        ending = getattr(self.module, "FIGURES", {}).get(short, "")
+        further = figure.with_stem(f"{figure.stem}{ending}")
+        return further if further.is_file() else figure
+
     @property
     def derived(self) -> Derived | None:
         """The settings that follow a changed scenario (`changed`): ``DERIVED`` of the file, or None."""

@@ -66,6 +66,8 @@ class Outcome:
     """Folded texts by title."""
     faults: Sequence[Planted] = ()
     """The counted statements under planted faults."""
+    figures: Mapping[str, str] = field(default_factory=dict)
+    """The file name of the figure that explains a statement, by its id, if it is a further figure."""
 
 
 def row(result: Result) -> dict[str, Any]:
@@ -255,7 +257,7 @@ def _counted(outcomes: Sequence[Outcome]) -> Iterable[tuple[Claim, str, str]]:
     for outcome in outcomes:
         for claim in outcome.claims:
             if claim.counted:
-                yield claim, places[outcome.experiment], outcome.figure
+                yield claim, places[outcome.experiment], outcome.figures.get(claim.id, outcome.figure)
 
 
 def _set_up(outcomes: Sequence[Outcome]) -> SetUp | None:
