@@ -169,17 +169,14 @@ impl Endpoint {
         }
         let scheme = config.schemes.at(s.control, s.port);
         let ends = now + wire_time(bytes);
-        if let Some(weight) = &mut self.weight {
-            weight.on_sent(s.port, bytes, now, ends);
-        }
+        self.weight.iter_mut().for_each(|weight| weight.on_sent(s.port, bytes, now, ends));
         let mut resumes = ends;
         if !scheme.is_none() {
             if let Some(stamps) = &mut s.stamps {
                 packet.set_copy(stamps.on_sent(seq, now));
             }
             let is_queue_empty = s.arrivals.as_ref().is_none_or(|a| a.arrived() <= s.progress.highest);
-            let key = config.sources.keys.of(s.flow);
-            let ahead = scheme.looks_ahead();
+            let (key, ahead) = (config.sources.keys.of(s.flow), scheme.looks_ahead());
             let left = if ahead == 0 { 0 } else { s.left(&config.framing).min(ahead) };
             let sent = OnWire { key, bytes: u64::from(bytes), is_queue_empty, left, now };
             s.next_send = now + scheme.on_sent(&mut s.rate, &mut packet, sent);

@@ -282,7 +282,8 @@ mod tests {
         let mut w = weight(in_flight(false));
         for unsent in [0, 142_999, 288_000, 144_000, 0, 576_000] {
             let before = w.of(7);
-            let volume = unsent + if w.takes_faster(950, 7, FAST, || unsent, Moment::ZERO) { 1000 } else { 0 };
+            let volume =
+                unsent + if w.takes_faster(950, 7, FAST, || unsent, Moment::ZERO) { 1000 } else { 0 };
             let expected = if volume >= 144_000 { 144e3 / volume as f64 } else { before };
             assert!((w.of(7) - expected).abs() < 1e-12, "{unsent}: {}", w.of(7));
             assert!((w.of(8) - 0.5).abs() < 1e-12);
