@@ -75,7 +75,7 @@ def positive(margins: Values, shares: Values | None = None) -> Decision:
     leans = found.mean > 0
     alone = tuple(margin > 0 for margin in margins)
     kept = tuple(min(1.0, max(-1.0, share)) for share in (margins if shares is None else shares))
-    nearest = _of_shares(kept)
+    nearest = _nearest(margins, kept)
     if found.low is None or found.high is None:
         return Decision("undecided", leans, alone, shares=kept)
     if found.low > 0:
@@ -86,10 +86,17 @@ def positive(margins: Values, shares: Values | None = None) -> Decision:
     return Decision("undecided", leans, alone, _deciding(margins), kept, nearest)
 
 
-def _of_shares(shares: Values) -> tuple[float, float] | None:
-    """Returns mean and half of the interval; None for one seed, and for truth values."""
-    found = interval(shares)
-    return None if found.margin is None or {*map(abs, shares)} == {1.0} else (found.mean, found.margin)
+def _nearest(margins: Values, shares: Values) -> tuple[float, float] | None:
+    """Returns mean and half of the interval of margins, as shares of the mean compared value.
+
+    The interval excludes zero if the decision does. None for one seed, and for truth values.
+    """
+    found = interval(margins)
+    compared = [margin / share for margin, share in zip(margins, shares, strict=True) if share]
+    if found.margin is None or {*map(abs, shares)} == {1.0}:
+        return None
+    scale = fmean(compared) if compared else 1.0
+    return found.mean / scale, found.margin / scale
 
 
 def some(counts: Values) -> Decision:
