@@ -155,8 +155,9 @@ JUDGED = Judged(
     judge=judge,
     reasons={
         "N.12-tradeoff": (
-            "There is no trade-off to see: the mean FCT of small flows is 15.5 to 15.8 µs with all five "
-            "settings, and throughput is the same within 1 %."
+            "Both harms appear, and the given timeouts avoid both. With RTO_low of 5 µs IRN repeats 107,178 packets in "
+            "vain, and small flows take 31 instead of 22 µs; with 10 ms they take 50 µs, as lost packets wait. In "
+            "between, 100 and 320 µs are within 2 % of the best in latency and in throughput."
         ),
     },
     # The runs form two families of cases; the family of timeouts names the choices.
