@@ -12,7 +12,7 @@ import pytest
 from xoff.reproduce import Claim, Part, Range, SetUp, Spread, positive
 from xoff.reproduce.decision import fact
 from xoff.reproduce.faults import instead, matching, setting, swapped
-from xoff.reproduce.overview import HEADS, anchor, lines, places, short
+from xoff.reproduce.overview import HEADS, Row, anchor, lines, places, short
 from xoff.reproduce.page import DETAILS
 from xoff.reproduce.runs import Results
 from xoff.reproduce.verdict import shares_in_words
@@ -59,15 +59,20 @@ def test_a_row_has_both_numbers_the_margin_the_settings_and_the_verdict() -> Non
         published={"lower (%)": Range(10, 30)},
         stops={"load": "30 %", "window": "holds to 9 KB", "other choices": "x; y"},
     )
-    heads, _, row = lines([(claim, "figure 8", "n.svg")])
+    heads, _, row = lines([Row(claim, "figure 8", "n.svg")])
     assert heads == f"| {' | '.join(HEADS)} |"
     assert row == (
         "| **N.1c** a statement | figure 8: lower (%): 10 to 30 | lower (%): 20; margin +20 ± 25 % | not with 30 %, x, "
         "and 1 more | holds under the set-up | [details](#n-1c), [figure](n.svg) |"
     )
     # Facts have no margin, and a statement that fails says how many choices were tried.
-    *_, row = lines([(_claim(Part(fact(is_so=False), {}), others={"x": "does not hold"}), "section V", "n.svg")])
+    fails = _claim(Part(fact(is_so=False), {}), others={"x": "does not hold"})
+    *_, row = lines([Row(fails, "section V", "n.svg")])
     assert row.split(" | ")[2:5] == ["false", "none of 1 tried", "does not hold"]
+    # A statement with parts shows the numbers of a part with its verdict.
+    parts = [_claim(Part(is_so, {"count": number})) for is_so, number in ((True, 1), (False, 2))]
+    *_, row = lines([Row(fails, "section V", "n.svg", parts)])
+    assert row.split(" | ")[2] == "count: 2"
 
 
 def test_a_fault_lets_runs_stand_in_and_keeps_what_was_read() -> None:
@@ -89,7 +94,8 @@ def test_a_page_has_the_table_first_and_few_words_before_its_details(document: s
     page, found = _page(document)
     first, _, details = page.partition(f"\n{DETAILS}\n")
     assert details
-    assert len(first.split()) <= _MOST_WORDS
+    # Bars of a table are no words.
+    assert sum(any(map(str.isalnum, word)) for word in first.split()) <= _MOST_WORDS
     before, _, table = first.partition(f"| {' | '.join(HEADS)} |\n")
     assert len(before.split()) <= 150
     rows = re.findall(r"^\| \*\*(\S+)\*\* .*\[details\]\(#(\S+)\), \[figure\]\((\S+)\) \|$", table, re.M)

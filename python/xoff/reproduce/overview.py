@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from itertools import islice, takewhile
 from typing import Any
 
@@ -40,28 +41,37 @@ def anchor(id: str) -> str:
     return re.sub(r"[^a-z0-9]+", "-", id.partition("/")[2].lower()).strip("-")
 
 
-def lines(rows: Iterable[tuple[Claim, str, str]]) -> Iterable[str]:
-    """Yields the table in Markdown.
+@dataclass(frozen=True, slots=True)
+class Row:
+    """A counted claim, its place in the document, the file name of its figure, and its parts."""
 
-    rows: each claim, its place in the document, and the file name of its figure.
-    """
+    claim: Claim
+    place: str
+    figure: str
+    parts: Sequence[Claim] = ()
+
+
+def lines(rows: Iterable[Row]) -> Iterable[str]:
+    """Yields the table in Markdown."""
     yield f"| {' | '.join(HEADS)} |"
     yield "|---" * len(HEADS) + "|"
-    for claim, place, figure in rows:
-        document = f"{place}{f': {text}' if (text := _published(claim)) else ''}"
-        links = f"[details](#{anchor(claim.id)}), [figure]({figure})"
-        cells = (f"**{claim.id.partition('/')[2]}** {claim.statement}", document, _ours(claim), _settings(claim))
+    for row in rows:
+        claim = row.claim
+        document = f"{row.place}{f': {text}' if (text := short(claim.published)) else ''}"
+        links = f"[details](#{anchor(claim.id)}), [figure]({row.figure})"
+        cells = (f"**{claim.id.partition('/')[2]}** {claim.statement}", document, _ours(row), _settings(claim))
         verdict = "holds under the set-up" if claim.set_up else claim.words
         yield f"| {' | '.join(map(_cell, (*cells, verdict)))} | {links} |"
 
 
-def _published(claim: Claim) -> str:
-    return short(claim.published)
+def _ours(row: Row) -> str:
+    """Returns the measured numbers beside the published ones, or the first measured ones, and the margin.
 
-
-def _ours(claim: Claim) -> str:
-    """Returns the measured numbers beside the published ones, or the first measured ones, and the margin."""
-    numbers = [(key, value) for key, value in claim.measured.items() if _has_numbers(value)]
+    A statement with parts has the numbers of the first part with the same verdict.
+    """
+    claim = row.claim
+    alike = [part for part in row.parts if part.decision.answer == claim.decision.answer]
+    numbers = [(key, value) for one in (claim, *alike) for key, value in one.measured.items() if _has_numbers(value)]
     found = claim.size.measured if claim.size else dict(numbers[:1])
     margin = claim.margin
     parts = [short(found)] if found else []

@@ -251,13 +251,15 @@ def _parted(introduction: str) -> tuple[str, str, str]:
     return f"{title}\n\n{first}".rstrip(), findings.strip(), details.strip()
 
 
-def _counted(outcomes: Sequence[Outcome]) -> Iterable[tuple[Claim, str, str]]:
-    """Yields each counted claim with its place in the document and its figure."""
+def _counted(outcomes: Sequence[Outcome]) -> Iterable[overview.Row]:
+    """Yields each counted claim with its place in the document, its figure and its parts."""
     places = overview.places({one.experiment: one.citation for one in outcomes})
     for outcome in outcomes:
         for claim in outcome.claims:
             if claim.counted:
-                yield claim, places[outcome.experiment], outcome.figures.get(claim.id, outcome.figure)
+                figure = outcome.figures.get(claim.id, outcome.figure)
+                parts = [one for one in outcome.claims if one.id.startswith(f"{claim.id}-")]
+                yield overview.Row(claim, places[outcome.experiment], figure, parts)
 
 
 def _set_up(outcomes: Sequence[Outcome]) -> SetUp | None:
