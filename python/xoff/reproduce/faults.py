@@ -12,7 +12,6 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from xoff.reproduce.cases import choice_of
 from xoff.reproduce.finding import Experiment
 from xoff.reproduce.runs import Results
 from xoff.reproduce.verdict import Claim
@@ -58,15 +57,14 @@ class Planted:
 
 
 def swapped(results: Results, swap: Callable[[str], str]) -> Results:
-    """Returns the results without open choices, with runs that stand in for others. Readings are kept."""
-    names = [name for name in results if not choice_of(name)]
-    source = {name: other if (other := swap(name)) in results else name for name in names}
-    made = Results({name: results[source[name]] for name in names}, {})
+    """Returns the results with runs that stand in for others. Readings are kept."""
+    source = {name: other if (other := swap(name)) in results else name for name in results}
+    made = Results({name: results[other] for name, other in source.items()}, results.failures)
     made.known = {
-        (read, name): results.known[read, source[name]]
+        (read, name): results.known[read, other]
         for read in {key[0] for key in results.known}
-        for name in names
-        if (read, source[name]) in results.known
+        for name, other in source.items()
+        if (read, other) in results.known
     }
     return made
 
