@@ -158,6 +158,9 @@ JUDGED = Judged(
             "WebSearch five seeds do not decide: the mean is 605 and 634 µs, and the 99th percentile the same."
         ),
     },
+    limits={
+        "N.7c": "Rail-only(4) and MoE traffic alone; with p from 0.5 to 1 and with equation 3 it moves traffic, too"
+    },
     quick_reasons=True,
 )
 PARAMETERS = table(TRAFFIC, [*MOE, chosen("p, T, direction", "as in the experiment on MoE traffic", "swept here")])
