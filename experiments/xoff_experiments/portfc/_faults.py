@@ -45,7 +45,7 @@ FAULTS: Mapping[str, Fault] = {
     "N.7b-mixed": instead("portfc", "portfc without ATE"),
     "N.7b-moe": matching("^without/", "p 0.9/", "with ATE in place of without"),
     "N.7c": matching("^without/", "p 0.9/", "with ATE in place of without"),
-    "N.7p": matching("^p 0.9/", "without/", "without ATE in place of p = 0.9"),
+    "N.7p": matching("^p (0.5|0.7|1)/", "without/", "without ATE in place of other thresholds"),
     "N.8-pfc": instead("pfc", "pfc_star"),
     "N.8-star": instead("pfc_star", "pfc"),
     "N.8b": instead("pfc_star", "portfc"),
