@@ -1,8 +1,9 @@
 """The shared memory of a switch: reserves, a pool under dynamic thresholds, and headroom.
 
 A group is an input port with a class, or with the classes that count together. A frame takes whole cells. A group fills
-its reserve, and the pool up to `alpha` times the free bytes of the pool. A frame beyond goes into the headroom. A pool
-of outputs limits the bytes of its classes at all outputs together, and the bytes of a class at an output.
+its reserve, and the pool up to `alpha` times the free bytes of the pool. A frame beyond goes into the headroom. A group
+of lossless classes with a fixed XOFF has no such threshold, and may fill the pool. A pool of outputs limits the bytes
+of its classes at all outputs together, and the bytes of a class at an output.
 """
 
 from __future__ import annotations
@@ -22,6 +23,7 @@ class Group:
     alpha: float
     reserve_bytes: int
     headroom_bytes: int
+    fills_pool: bool = False
     main_bytes: int = 0  # in the reserve and the pool
     extra_bytes: int = 0  # in the headroom
 
@@ -74,7 +76,9 @@ class SharedMemory:
                 )
                 values = {key: own.get(key, shared[key]) for key in ("alpha", "reserve", "headroom")}
                 headroom = quantity(values["headroom"], "size") if lossless & set(members) else 0
-                group = Group(values["alpha"], quantity(values["reserve"], "size"), headroom)
+                # A fixed XOFF decides when the class pauses, so that the pool alone decides when it drops.
+                fills_pool = "xoff" in (pfc or {}) and set(members) <= lossless
+                group = Group(values["alpha"], quantity(values["reserve"], "size"), headroom, fills_pool)
                 self.of[port, number] = self.of.get((port, members[0]), group)
         groups = list({id(group): group for group in self.of.values()}.values())
         self.groups = groups
@@ -109,10 +113,14 @@ class SharedMemory:
         """Returns the memory that a frame takes."""
         return -(-frame_bytes // self.cell_bytes) * self.cell_bytes
 
+    def free_bytes(self) -> int:
+        """Returns the free bytes of the pool."""
+        used = sum(one.pool_bytes for one in self.groups) if self.seen_bytes is None else self.seen_bytes
+        return max(0, self.pool_bytes - used)
+
     def threshold_bytes(self, group: Group) -> int:
         """Returns the most bytes of the pool that a group may hold now."""
-        used = sum(one.pool_bytes for one in self.groups) if self.seen_bytes is None else self.seen_bytes
-        return int(max(0, self.pool_bytes - used) * group.alpha)
+        return int(self.free_bytes() * group.alpha)
 
     def takes(self, port: int, output: int, number: int, frame_bytes: int) -> bool:
         """Takes a frame; False without room at the input or the output, and nothing is taken."""
@@ -127,7 +135,11 @@ class SharedMemory:
     def input_takes(self, group: Group, size_bytes: int) -> bool:
         """Takes bytes into a group; False without room."""
         above = group.main_bytes + size_bytes - group.reserve_bytes
-        if above <= 0 or above <= self.threshold_bytes(group):
+        if group.fills_pool:
+            is_beyond = min(above, size_bytes) > self.free_bytes()
+        else:
+            is_beyond = above > self.threshold_bytes(group)
+        if above <= 0 or not is_beyond:
             group.main_bytes += size_bytes
             return True
         used = sum(one.extra_bytes for one in self.groups) if self.seen_extra_bytes is None else self.seen_extra_bytes

@@ -105,8 +105,10 @@ class Simulator:
         self.classes = read_classes(switch, largest_bytes)
         self.paused_classes = set((pfc or {}).get("classes", range(len(self.classes)))) if pfc is not None else set()
         shared = None if isinstance(switch["buffer"], str) else switch["buffer"].get("shared")
-        self.xoff_bytes = quantity(pfc["xoff"], "size") if pfc and shared is None else None
-        self.xon_bytes = quantity(pfc["xon"], "size") if pfc and shared is None else None
+        # In a shared memory without a fixed XOFF the dynamic threshold pauses.
+        has_levels = pfc is not None and (shared is None or "xoff" in pfc)
+        self.xoff_bytes = quantity(pfc["xoff"], "size") if pfc and has_levels else None
+        self.xon_bytes = quantity(pfc["xon"], "size") if pfc and has_levels else None
         self.response_ps = quantity((pfc or {}).get("response", "0ps"), "time")
         self.buffer_bytes = buffer_bytes(switch)
         self.curves = curves(switch, len(self.classes))
@@ -326,11 +328,11 @@ class Simulator:
         out.settle_turns(frame.class_number)
         ingress.ingress_bytes += frame.bytes
         ingress.ingress_peak_bytes = max(ingress.ingress_peak_bytes, ingress.ingress_bytes)
-        if node.name in self.memories:
-            if self.memories[node.name].is_over(came_by.number, frame.class_number):
-                self.change_pauses(node, came_by, frame.class_number, pause=True)
-        elif self.xoff_bytes is not None and ingress.ingress_bytes >= self.xoff_bytes:
-            self.change_pause(node, came_by, frame.class_number, pause=True)
+        if self.xoff_bytes is not None:
+            if ingress.ingress_bytes >= self.xoff_bytes:
+                self.change_pause(node, came_by, frame.class_number, pause=True)
+        elif node.name in self.memories and self.memories[node.name].is_over(came_by.number, frame.class_number):
+            self.change_pauses(node, came_by, frame.class_number, pause=True)
         self.wake(node, out)
 
     def change_pauses(self, node: Node, port: Port, number: int, *, pause: bool) -> None:
@@ -373,10 +375,11 @@ class Simulator:
         ingress.ingress_bytes -= frame.bytes
         if node.name in self.memories:
             self.memories[node.name].gives_back(came_by.number, out.number, frame.class_number, frame.bytes)
-            if self.memories[node.name].is_under(came_by.number, frame.class_number):
-                self.change_pauses(node, came_by, frame.class_number, pause=False)
-        elif self.xon_bytes is not None and ingress.ingress_bytes <= self.xon_bytes:
-            self.change_pause(node, came_by, frame.class_number, pause=False)
+        if self.xon_bytes is not None:
+            if ingress.ingress_bytes <= self.xon_bytes:
+                self.change_pause(node, came_by, frame.class_number, pause=False)
+        elif node.name in self.memories and self.memories[node.name].is_under(came_by.number, frame.class_number):
+            self.change_pauses(node, came_by, frame.class_number, pause=False)
 
     def send_pfc(self, node: Node, port: Port, number: int, *, pause: bool) -> None:
         """Sends a PFC frame about a class to the peer of `port`; from ports that take turns, after all else."""

@@ -1890,8 +1890,8 @@ class Asymmetric(_Part):
     """Volume that is compared with the faster domain's bandwidth."""
 
     window: str | None = None
-    """Time in which the faster domain carries the volume. Default: the longest round trip without load for
-    `in_flight`, and 10us for `started`.
+    """Time in which the faster domain carries the volume. Default: the round trip of the faster hop for `in_flight`,
+    and 10us for `started`.
     """
 
     raises: bool | None = None

@@ -167,7 +167,7 @@ def test_missing_files_are_told_with_their_cost(
     assert f"`make pages RUN=1` simulates the missing runs: about {hours:.2g} CPU-hours." in told
     # A directory of runs without these runs saves nothing.
     assert pages.complete(chosen[:1], tmp_path / "runs", run=False) == 1
-    assert f"and 711 of 711 runs are not in {tmp_path / 'runs'}: " in capsys.readouterr().out
+    assert f"and 1,026 of 1,026 runs are not in {tmp_path / 'runs'}: " in capsys.readouterr().out
 
 
 @pytest.mark.slow

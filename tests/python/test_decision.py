@@ -119,3 +119,21 @@ def test_together_what_is_nearest_to_failing_counts() -> None:
     # A false fact fails in each seed.
     failing = all_of(near, fact(is_so=False))
     assert (failing.answer, failing.alone, failing.shares) == ("does not hold", (False, False), (-1, -1))
+
+
+def test_the_margin_is_that_of_the_deciding_comparison() -> None:
+    # By 1 of 10, and by 2, 4 and 6 of 10: the mean is 0.4 of the compared value.
+    assert lower([9.0, 9.0, 9.0], [10.0, 10.0, 10.0]).nearest == (0.1, 0.0)
+    near, far = lower([9.0] * 3, [10.0] * 3), lower([8.0, 6.0, 4.0], [10.0] * 3)
+    assert far.nearest is not None
+    assert far.nearest[0] == pytest.approx(0.4)
+    # Its interval includes zero exactly if the decision is undecided.
+    assert (far.nearest[0] > far.nearest[1]) == (far.answer == "holds")
+    assert all_of(near, far).nearest == (far.nearest if far.answer == "undecided" else near.nearest)
+    failing = opposite(near)
+    assert failing.nearest == (-0.1, 0.0)
+    assert all_of(near, failing, opposite(far)).answer == "does not hold"
+    assert all_of(near, failing).nearest == failing.nearest
+    # A fact, truth values and one seed have no margin, and a fact that fails decides without one.
+    assert all_of(near, fact(is_so=False)).nearest is None
+    assert never([0.0, 1.0]).nearest is lower([1.0], [2.0]).nearest is some([1.0, 0.0]).nearest is None

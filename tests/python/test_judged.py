@@ -25,7 +25,7 @@ from xoff.reproduce import (
 from xoff.reproduce.cases import choice_of
 from xoff.reproduce.page import text_of
 from xoff.reproduce.runs import Results, RunFailed
-from xoff.reproduce.verdict import decided_in_words, tally, tally_in_words
+from xoff.reproduce.verdict import shares_in_words, tally, tally_in_words
 from xoff.results import Result
 
 
@@ -290,10 +290,12 @@ def test_the_tally_counts_each_statement_of_the_document_once() -> None:
         "holds": 1,
         "holds under": 0,
         "does not hold": 1,
+        "refuted": 0,
         "undecided": 0,
         "void": 0,
         "in the set-up": 0,
         "decided": 2,
+        "share as published": 0.5,
         "share that holds": 0.5,
         "median ratio": None,
         "sizes": 0,
@@ -307,14 +309,32 @@ def test_the_share_of_decided_directions_that_hold_leaves_out_choices_apart_and_
     apart, fails = _one({("twice", "one"): True}), _one({})
     unsure = _one({("", "one"): Part(positive([1, -2, 3]), {})})
     assert (apart.direction, fails.direction) == ("holds under", "does not hold")
-    assert decided_in_words([plain, unsure]) == "Of 1 decided directions 1 hold plainly: 100 %."
     words = (
-        "Of 4 decided directions 2 hold plainly or in the set-up of the page: 50 %. The others are 1, 1: why stands "
+        "Of 5 statements 1 is undecided and none is refuted by the document itself. Of the other 4, 1 holds as "
+        "published (25 %), and 1 more with a declared set-up (50 % with both)."
     )
-    assert decided_in_words([plain, found, apart, fails, unsure]) == words + "with each."
-    assert decided_in_words([unsure]) == "No direction is decided."
-    assert tally([plain, found, apart, fails, unsure])["share that holds"] == 0.5
+    counts = tally([plain, found, apart, fails, unsure])
+    assert shares_in_words([counts]) == words
+    assert (counts["share as published"], counts["share that holds"]) == (0.25, 0.5)
+    assert shares_in_words([counts, counts], "of two documents").startswith("Of 10 statements of two documents 2 are")
+    nothing = "Of 1 statement 1 is undecided and none is refuted by the document itself."
+    assert shares_in_words([tally([unsure])]) == nothing
     assert tally([unsure])["share that holds"] is None
+
+
+def test_a_statement_that_its_document_contradicts_is_outside_both_shares() -> None:
+    counter = {"2": "two queues for three directions"}
+    whole, refuted = _judged(refuted=counter).claims({}, quick=True)[::3]
+    assert (refuted.direction, refuted.words, refuted.holds) == ("refuted", "refuted by the document itself", False)
+    assert (refuted.reason, refuted.as_json()["verdict"]) == (counter["2"], "refuted")
+    assert tally([refuted]) | {"refuted": 1, "decided": 0, "does not hold": 0} == tally([refuted])
+    assert tally_in_words([whole, refuted]) == "2 statements: 1 holds, 1 is refuted by the document itself"
+    # Runs in which the statement holds, and chance, refute nothing; another reading does not save it.
+    held = _judged(refuted={"1": "no"}).claims({}, quick=True)[0]
+    assert held.direction == "holds"
+    saved = _one({("twice", "one"): True}, refuted={"1": "counter"})
+    assert (saved.direction, saved.under) == ("refuted", "")
+    assert _one({("", "one"): Part(positive([1, -2, 3]), {})}, refuted={"1": "counter"}).direction == "undecided"
 
 
 def test_a_size_stands_beside_the_direction_and_is_not_counted_as_one() -> None:

@@ -52,7 +52,8 @@ def test_quick_verdicts_are_the_recorded_ones(document: str, tmp_path: Path, qui
         assert (tmp_path / outcome.figure).is_file()
     rows = json.loads((tmp_path / f"{document}-quick.runs.json").read_text("utf-8"))
     assert {id: {*of} for id, of in rows.items()} == {one.experiment: {*one.rows} for one in outcomes}
-    assert {f"{document}-quick.runs.json", *(one.figure for one in outcomes)} == found["built"].keys()
+    figures = {figure for one in outcomes for figure in (one.figure, *one.figures.values())}
+    assert {f"{document}-quick.runs.json", *figures} == found["built"].keys()
     assert found["built"] == {name: digest((tmp_path / name).read_bytes()) for name in found["built"]}
     assert found["cpu_seconds"] > 0
 

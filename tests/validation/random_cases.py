@@ -231,6 +231,17 @@ def with_shared_memory(rng: Random, case: dict[str, Any]) -> dict[str, Any]:
     return case
 
 
+def with_fixed_xoff(rng: Random, case: dict[str, Any]) -> dict[str, Any]:
+    """Gives PFC beside a shared memory a fixed XOFF and XON: the dynamic threshold then bounds other classes alone."""
+    framing, switch = case["framing"], case["switch"]
+    packet_bytes = whole(framing["payload"]) + whole(framing["header"])
+    if (pfc := switch.get("flow_control", {}).get("pfc")) is not None:
+        xoff_bytes = rng.randint(1, 8 * packet_bytes)
+        levels = {"xoff": f"{xoff_bytes}B", "xon": f"{rng.randint(0, xoff_bytes - 1)}B"}
+        switch["flow_control"]["pfc"] = {key: pfc[key] for key in pfc if key not in {"xon", "resume_at"}} | levels
+    return case
+
+
 def with_outputs(rng: Random, case: dict[str, Any]) -> dict[str, Any]:
     """Limits the outputs of a shared memory: one or two pools, queues with a limit, with a share, or with neither."""
     switch, framing = case["switch"], case["framing"]

@@ -186,3 +186,23 @@ def test_a_group_of_one_class_counts_alike() -> None:
     base = star(total="2MB", groups=[{"classes": [0], "alpha": 0.5}])
     own = star(total="2MB", groups=[{"classes": [0], "alpha": 0.5, "together": True}])
     assert xoff.run(base).fingerprint == xoff.run(own).fingerprint
+
+
+@pytest.mark.parametrize(("flow_control", "drops"), [({"pfc": {"xoff": "50KB", "xon": "40KB"}}, 0), ({}, 1)])
+def test_a_fixed_xoff_may_fill_the_pool(flow_control: dict[str, Any], drops: int) -> None:
+    """With alpha 1/64 a lossy input alone holds B/65 = 15 KB of 1 MB. PFC takes more than 50 KB, as memory is free."""
+    case = star(total="1MB", headroom="0B", alpha=1 / 64)
+    case["switch"]["flow_control"] = flow_control
+    result = xoff.run(case)
+    assert min(result.summary["drops"], 1) == drops
+    if not drops:
+        most = max(row["max_bytes"] for row in result.queues.to_pylist() if row["node"] != "host0")
+        assert most > 50_000
+
+
+def test_a_fixed_xoff_drops_when_the_pool_is_full() -> None:
+    """Four inputs hold 50 KB each, and a round trip more: a pool of 150 KB is too small, and one of 1 MB is not."""
+    for total, is_lossy in (("150KB", True), ("1MB", False)):
+        case = star(total=total, headroom="0B", alpha=1 / 64)
+        case["switch"]["flow_control"] = {"pfc": {"xoff": "50KB", "xon": "40KB"}}
+        assert (xoff.run(case).summary["drops"] > 0) == is_lossy

@@ -12,7 +12,6 @@ use xoff_models::mechanisms::contract::Properties;
 use xoff_models::network::node::Acks;
 use xoff_models::parts::param_error::{Change, remove};
 use xoff_models::paths::routing::FirstHop;
-use xoff_models::paths::routing::ate::Volume;
 use xoff_models::ports::core::Queueing;
 use xoff_models::ports::queueing::buffer;
 use xoff_models::ports::queueing::scheduler::Scheduler;
@@ -222,14 +221,8 @@ fn host(s: &Scenario) -> Result<(), InputError> {
                 format!("{given} is out of range; allowed are numbers above 0 and up to 1"),
             );
         }
-        let line = Line::nominal(s.framing.on_wire());
-        let acknowledges = Protocol::new(&s.host.transport, line).acknowledges();
         if ate.window.is_some_and(|window| window < Duration::ns(100)) {
             return wrong("host.first_hop.asymmetric.window", "must be 100ns or longer".into());
-        }
-        if ate.volume == Volume::InFlight && !acknowledges {
-            let why = "in_flight needs acknowledgements; host.transport.raw sends none: use started";
-            return wrong("host.first_hop.asymmetric.volume", why.into());
         }
     }
     Ok(())

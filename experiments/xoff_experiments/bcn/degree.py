@@ -56,6 +56,9 @@ COARSE = {"A": (20, 40, 60, 80), "B": (20, 40, 80), "C": (40, 80)}
 """The degrees of choices, by topology."""
 QUICK = {"A": (10, 20, 40), "B": (20, 40), "C": (40,)}
 
+MORE_SEEDS = tuple(range(SEEDS[0], SEEDS[0] + 15))
+"""The seeds of the main reading: eight left B.4 undecided, and 15 would decide by their deviation."""
+
 Times: TypeAlias = Mapping[str, Mapping[int, list[float | None]]]
 """Times to stability by topology and degree, of all seeds; None is never."""
 
@@ -100,7 +103,7 @@ def _sized(point: Point, choice: str, quick: bool) -> dict[int | None, Point]:
         return {}
     if choice and point.degree not in COARSE[point.topology]:
         return {}
-    seeds = SEEDS[:3] if quick or choice else SEEDS
+    seeds = SEEDS[:3] if quick or choice else MORE_SEEDS
     return {seed: replace(point, seed=seed) for seed in seeds}
 
 

@@ -13,7 +13,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property
+from functools import cached_property, partial
 from statistics import fmean
 from typing import Any
 
@@ -255,8 +255,12 @@ def judged(
     reasons: Mapping[str, str] | None = None,
     ours: Collection[str] = (),
     readings: Mapping[str, str] | None = None,
+    seeds: Sequence[int] = SEEDS,
 ) -> Judged[Runs]:
-    """Returns statements on cases, each judged with some of the `CHOICES`, too."""
+    """Returns statements on cases, each judged with some of the `CHOICES`, too.
+
+    seeds: those of the main reading at 128 servers.
+    """
     return Judged(
         document="congestion-isolation",
         statements=statements,
@@ -266,7 +270,7 @@ def judged(
             cases=cases,
             variants=tuple(VARIANTS),
             scenario=scenario,
-            sized=_sized,
+            sized=partial(_sized, seeds),
             choices={choice: CHOICES[choice] for choice in choices},
         ),
         readings=readings or {"": ""},
@@ -277,7 +281,7 @@ def judged(
     )
 
 
-def _sized(case: Case, choice: str, quick: bool) -> dict[int | None, Case]:
+def _sized(seeds: Sequence[int], case: Case, choice: str, quick: bool) -> dict[int | None, Case]:
     """Returns a case by seed: open choices have 128 servers alone; quick variants leave them out, and end early."""
     small = case.tors == SMALLEST
     if (quick and choice) or (not small and (quick or choice)):
@@ -286,7 +290,7 @@ def _sized(case: Case, choice: str, quick: bool) -> dict[int | None, Case]:
         return {seed: replace(case, seed=seed, ms=QUICK_MS, ends=True) for seed in QUICK_SEEDS}
     if not small:
         return {SEEDS[0]: replace(case, seed=SEEDS[0], ms=LARGER_MS)}
-    return {seed: replace(case, seed=seed) for seed in SEEDS[: CHOICE_SEEDS if choice else None]}
+    return {seed: replace(case, seed=seed) for seed in seeds[: CHOICE_SEEDS if choice else None]}
 
 
 def _payload(scenario: Mapping[str, Any]) -> int:

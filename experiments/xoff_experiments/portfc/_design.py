@@ -11,6 +11,6 @@ DESIGN = Design(
         "IRN's window": Factor("50 KB", "104 KB", {"irn_kb": 104}),
         "thresholds": Factor("X_OFF 150, X_ON 100 KB", "75, 50 KB", {"xoff_kb": 75, "xon_kb": 50}),
         "DCQCN": Factor("those of HPCC's simulator", "those of adapters' firmware", {"preset": "mellanox"}),
-        "ATE's T": Factor("bytes in flight", "payload that starts in 100 µs", {"volume": "started", "window_us": 100}),
+        "ATE": Factor("Algorithm 5", "equation 3", {"raises": True}),
     }
 )

@@ -14,8 +14,15 @@ from xoff_experiments.portfc._runs import name_of
 COLOUR = dict(zip(MECHANISMS, COLOURS, strict=False))
 
 
-def bars(path: Path, panels: Mapping[str, tuple[Sequence[str], Mapping[str, Sequence[float | None]], str]]) -> None:
-    """Draws grouped bars in panels: title to groups, series by mechanism, and label (log scale but for rates)."""
+def bars(
+    path: Path,
+    panels: Mapping[str, tuple[Sequence[str], Mapping[str, Sequence[float | None]], str]],
+    published: Mapping[str, Sequence[float]] | None = None,
+) -> None:
+    """Draws grouped bars in panels: title to groups, series by mechanism, and label (log scale but for rates).
+
+    published: by title, a number of the paper for the first series of each group.
+    """
     with rc_context(STYLE):
         drawing = Canvas(figsize=(max(4.2, 3.3 * len(panels)), 3.2), layout="constrained")
         for axes, (title, (groups, series, label)) in zip(
@@ -33,5 +40,7 @@ def bars(path: Path, panels: Mapping[str, tuple[Sequence[str], Mapping[str, Sequ
             axes.set_title(title, fontsize=8)
             axes.set_ylabel(label)
             axes.tick_params(axis="x", labelsize=7)
+            for bar, value in zip(axes.containers[0], (published or {}).get(title, ()), strict=False):
+                axes.plot(bar.get_x() + bar.get_width() / 2, value, "D", color="black", markersize=3)
         legend_below(drawing, 5)
         write(drawing, path)

@@ -1,9 +1,10 @@
 """N.12: the cost of IRN's timeouts and of IRN's window.
 
-Source: the PortFC paper, sections I, V-B and V-E. Ours: the sweep of timeouts is on WebSearch with 32-to-1 incasts in
-NDC(8, 1). The window is measured with one flow of 10 MB on three paths: within a server of the Rail-only network (two
-links of 160 Gb/s), from server to server along a rail, and over both. A window with a cost makes a flow more than 15 %
-slower.
+Source: the PortFC paper, sections I, V-B and V-E. Ours: the sweep of timeouts, from 5 µs to 10 ms, is under the
+overload of N.9 in NDC(8, 1), because IRN loses many packets there and both harms can appear: short timeouts repeat
+packets in vain, and long ones leave lost packets waiting. The window is measured with one flow of 10 MB on three paths:
+within a server of the Rail-only network (two links of 160 Gb/s), from server to server along a rail, and over both. A
+window with a cost makes a flow more than 15 % slower.
 """
 
 from __future__ import annotations
@@ -26,8 +27,8 @@ from xoff_experiments.portfc._runs import Run, Runs, Value, runs_of
 
 CITATION = "Revisiting Flow Control in Node-Centric Datacenter Networks, sections I, V-B and V-E"
 
-TIMEOUTS_US = ((25, 80), (50, 160), (100, 320), (200, 640), (400, 1280))
-"""RTO_low and RTO_high."""
+TIMEOUTS_US = ((5, 16), (25, 80), (100, 320), (400, 1280), (2000, 6400), (10000, 32000))
+"""RTO_low and RTO_high, in the ratio of the paper's 100 and 320."""
 SWEEP = [f"{low} and {high}" for low, high in TIMEOUTS_US]
 PATHS = {"within a server": 1, "along a rail": 8, "over both": 9}
 """Destination of a flow from GPU 0 of a server of 8."""
@@ -44,6 +45,7 @@ class Case(Setting):
 
     dst: int | None = None
     n: int = 8
+    port_load: float | None = 0.7
     seed: int = 1
 
 
@@ -63,7 +65,7 @@ def _sized(case: Case, choice: str, quick: bool) -> dict[int | None, Case]:
         return {} if quick and choice else {None: case}
     if quick:
         return {} if choice else {seed: replace(case, n=4, seed=seed, arrivals_ms=1) for seed in SEEDS[:2]}
-    return {seed: replace(case, seed=seed, arrivals_ms=2) for seed in SEEDS[:5]}
+    return {seed: replace(case, seed=seed, arrivals_ms=3) for seed in SEEDS[: 3 if choice else 5]}
 
 
 _TIMEOUTS = Cases(cases={"timeouts": Case()}, variants=SWEEP, scenario=scenario_of, sized=_sized, choices=CHOICES)
@@ -153,8 +155,9 @@ JUDGED = Judged(
     judge=judge,
     reasons={
         "N.12-tradeoff": (
-            "There is no trade-off to see: the mean FCT of small flows is 15.5 to 15.8 µs with all five "
-            "settings, and throughput is the same within 1 %."
+            "Both harms appear, and the given timeouts avoid both. With RTO_low of 5 µs IRN repeats 107,178 packets in "
+            "vain, and small flows take 31 instead of 22 µs; with 10 ms they take 50 µs, as lost packets wait. In "
+            "between, 100 and 320 µs are within 2 % of the best in latency and in throughput."
         ),
     },
     # The runs form two families of cases; the family of timeouts names the choices.
@@ -163,10 +166,12 @@ JUDGED = Judged(
 PARAMETERS = table(
     [given("Rail-only", "160 Gb/s in a server, 100 Gb/s on rails", "section V-E")],
     [
+        chosen("timeouts", "100 and 320 µs, as given, and RTO_low from 5 µs to 10 ms", "the paper names no others"),
         chosen(
-            "timeouts", "100 and 320 µs, as given, and a quarter to four times as much", "the paper names no others"
+            "traffic of the sweep",
+            "WebSearch at 70 % of both ports and 32-to-1 incasts in NDC(8, 1), 3 ms, five seeds",
+            "the overload of N.9: both harms appear",
         ),
-        chosen("traffic of the sweep", "WebSearch and 32-to-1 incasts in NDC(8, 1), 2 ms, five seeds", "as figure 12"),
     ],
 )
 CLAIMS = JUDGED.listed

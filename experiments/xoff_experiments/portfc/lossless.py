@@ -3,7 +3,10 @@
 Source: the PortFC paper, sections II-D, III-B and III-F. Ours: for losses, Poisson traffic of 70 % of both ports of a
 node, which exceeds the capacity of links (117 % in NDC(4, 1), 130 % in NDC(8, 1)), with incasts. Blocking is measured
 by 100 KB of a victim beside two to five flows of 1 MB to host 0 in NDC(4, 1), with starts drawn within 1 µs, ten times.
-A victim is blocked if the victim takes more than 15 % longer than alone. Losses of IRN are shown beside PortFC's.
+A victim is blocked if the victim takes more than 15 % longer than alone. Losses of IRN are shown beside PortFC's. The
+paper's sentence on the numbers of queues is two statements, because its two formulas stand and fall alone: that of a
+switch port is N.10s, and that of a node port N.10n. The split is ours. Two sentences are contradicted by the paper's
+own algorithms: N.9b and N.10s with k > 1. `reference/portfc.py` runs the algorithms by the letter, without xoff's core.
 """
 
 from __future__ import annotations
@@ -122,18 +125,29 @@ def _circles(runs: Runs) -> Part:
 
 
 def _queues_counted(runs: Runs) -> dict[str, Part]:
-    """Judges the numbers of queues against the formulas: of k = 1, which the examples are of, and of k = 2 to 4."""
+    """Judges the numbers of queues against the two formulas, with k = 1 and with k = 2 to 4."""
     counted = {(n, k): _queues(runs.each(f"NDC({n},{k})/portfc")[0].result) for n, k in COUNTED}
+    formulas = {
+        "N.10s": ("switch", {(n, k): n + 1 for n, k in COUNTED}),
+        "N.10n": ("node", {(n, k): (k + 1) * (n - 1) + 2 for n, k in COUNTED}),
+    }
     parts = {}
-    for short, levels in (("N.10-one", (1,)), ("N.10-more", (2, 3, 4))):
-        of_it = {(n, k): found for (n, k), found in counted.items() if k in levels}
-        wanted = {(n, k): {"switch": n + 1, "node": (k + 1) * (n - 1) + 2} for n, k in of_it}
-        parts[short] = Part(
-            of_it == wanted,
-            {f"NDC({n},{k})": {"switch": found["switch"], "node": found["node"]} for (n, k), found in of_it.items()},
-            published={f"NDC({n},{k})": one for (n, k), one in wanted.items()},
-        )
+    for short, (kind, wanted) in formulas.items():
+        for part, levels in (("one", (1,)), ("more", (2, 3, 4))):
+            of_it = [(n, k) for n, k in COUNTED if k in levels]
+            what = f"queues of a {kind} port"
+            parts[f"{short}-{part}"] = Part(
+                all(counted[one][kind] == wanted[one] for one in of_it),
+                {f"{what}, k {'= 1' if part == 'one' else '> 1'}": {_name(one): counted[one][kind] for one in of_it}},
+                published={
+                    f"{what}, k {'= 1' if part == 'one' else '> 1'}": {_name(one): wanted[one] for one in of_it}
+                },
+            )
     return parts
+
+
+def _name(network: tuple[int, int]) -> str:
+    return f"NDC({network[0]},{network[1]})"
 
 
 JUDGED = Judged(
@@ -145,28 +159,35 @@ JUDGED = Judged(
         "N.9-deadlock": "No circle of pauses can close with all flows there are, where it can with PFC, and none does "
         "in runs",
         "N.9b": "No victim flow is delayed by a congested flow destined for a different path: at a source, too",
-        "N.10": "In NDC(n, k), k up to 4, a switch port needs n + 1 queues, and a node port (k + 1)(n - 1) + 2",
-        "N.10-one": "… with k = 1",
-        "N.10-more": "… with k = 2, 3 and 4",
+        "N.10s": "In NDC(n, k), k up to 4, n + 1 queues of a switch port are enough against head-of-line blocking",
+        "N.10s-one": "… with k = 1",
+        "N.10s-more": "… with k = 2, 3 and 4",
+        "N.10n": "In NDC(n, k), k up to 4, (k + 1)(n - 1) + 2 queues of a node port are enough",
+        "N.10n-one": "… with k = 1",
+        "N.10n-more": "… with k = 2, 3 and 4",
     },
     runs=runs_of,
     judge=judge,
     limits={
-        "N.9-loss": "The margin is small. PortFC pauses by outputs: each output can hold 150 KB before it pauses "
-        "anybody, so the packets of one input can exceed what the shared buffer of 5 MB allows an input (an eighth of "
-        "what is free). With the order of service of version 0.3.0 one of these five runs of NDC(8, 1) lost 6 packets.",
         "N.9": "Relays that take turns with own flows lose packets (N.2-prevents). A victim stops being free where it "
         "shares its source's queue (N.9b). No network that was checked lets a circle close.",
-        "N.10-one": "k = 2 (N.10-more)",
+        "N.10n": "k up to 4, and n up to 8",
     },
-    reasons={
-        "N.9b": "A queue a of a node stands for an output of the first switch, whatever output of the second its "
-        "packets take; the trigger of its pause is the sum over all of those (algorithms 1 and 3). When the packets of "
-        "one fill it, the others of the queue wait, though their path is free. Traced in the first seed: of the "
-        "victim's 63 µs PortFC holds the queue of its source for 42, and no other port of its way has anything before "
-        "it. The claim is too strong.",
-        "N.10-more": "The paper's n + 1 counts the outputs of one next switch. With k > 1 there are k switches "
-        "behind a node, and a queue for each of their outputs makes k(n - 1) + 2; the formulas agree for k = 1.",
+    refuted={
+        "N.9b": "Counter-example in NDC(3, 1). X sends to D1 and, the victim, to D2, both over the relay R. By section "
+        "III-B.2 both are in one queue a of X, that of the first switch's port to R. (1) D2 sends to D1, too, so that "
+        "the output to D1 behind R is congested. R passes the pause on (algorithm 3, line 22), and the first switch "
+        "holds its queue to D1 (algorithm 4). (2) There the packets to D1 pile up. The trigger is the sum over all "
+        "queues to R (algorithm 1, lines 7 to 12), though that to D2 is empty, so the switch pauses X. (3) X holds its "
+        "queue a (algorithm 3, line 5) with the packet to D2, whose way is free. By the letter of the algorithms the "
+        "victim takes 9 slots instead of 4, and is held for 4 of them (`reference/portfc.py`). xoff agrees.",
+        "N.10s": "See N.10s-more.",
+        "N.10s-more": "Section III-F gives each direction a queue. A direction is an output of a next switch, and with "
+        "k > 1 there are k switches behind a node: k(n - 1) directions for n - 1 queues. Counter-example in NDC(3, 2). "
+        "One flow goes over the relay R to port 1 of its level-1 switch, and the victim over R to port 1 of its "
+        "level-2 switch: the same queue of the first switch. When the first port is congested, the first switch holds "
+        "this queue (algorithm 4), and the victim takes 10 slots instead of 4. With a queue for each direction it "
+        "takes 4 (`reference/portfc.py`). k(n - 1) + 2 queues are needed; the formulas agree for k = 1.",
     },
     quick_reasons=True,
 )

@@ -20,6 +20,7 @@ order of the documents in lists. An experiment defines:
   ``page.md`` such as ``{sfc/buffer: title}`` places a table in the introduction; further tables follow the figure, each
   below its title;
 - ``folded(results)``, optional: texts by title that the page shows when opened;
+- ``FIGURES``, optional: by statement, the ending of the name of a further figure that explains it;
 - ``DERIVED``, optional: settings that follow changes of ``--set`` (`changes.Derived`).
 
 ``CLAIMS``, ``scenarios`` and ``claims`` are usually those of a `Judged`: statements, predicates on `Readings`, `Cases`

@@ -97,6 +97,7 @@ _COLOURS = {
     "holds": "green",
     "holds under": "cyan",
     "does not hold": "red",
+    "refuted": "red",
     "undecided": "magenta",
     "void": "yellow",
 }

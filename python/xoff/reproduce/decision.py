@@ -46,6 +46,9 @@ class Decision:
     """For an undecided sentence: the number of such seeds for a decision. None for one seed, or above `MANY_SEEDS`."""
     shares: tuple[float, ...] = ()
     """The margin of each seed as a share; empty without randomness."""
+    nearest: tuple[float, float] | None = None
+    """The margin as a share, mean and half of the 95 % interval, of the comparison that decides: the one nearest to
+    failing if the sentence holds, and else the one that fails most. None if nothing is compared."""
 
     @property
     def words(self) -> str:
@@ -72,14 +75,28 @@ def positive(margins: Values, shares: Values | None = None) -> Decision:
     leans = found.mean > 0
     alone = tuple(margin > 0 for margin in margins)
     kept = tuple(min(1.0, max(-1.0, share)) for share in (margins if shares is None else shares))
+    nearest = _nearest(margins, kept)
     if found.low is None or found.high is None:
         return Decision("undecided", leans, alone, shares=kept)
     if found.low > 0:
-        return Decision("holds", leans, alone, shares=kept)
+        return Decision("holds", leans, alone, shares=kept, nearest=nearest)
     # Margins that are all zero show no variation: the mean is not above zero.
     if found.high < 0 or found.low == found.high:
-        return Decision("does not hold", leans, alone, shares=kept)
-    return Decision("undecided", leans, alone, _deciding(margins), kept)
+        return Decision("does not hold", leans, alone, shares=kept, nearest=nearest)
+    return Decision("undecided", leans, alone, _deciding(margins), kept, nearest)
+
+
+def _nearest(margins: Values, shares: Values) -> tuple[float, float] | None:
+    """Returns mean and half of the interval of margins, as shares of the mean compared value.
+
+    The interval excludes zero if the decision does. None for one seed, and for truth values.
+    """
+    found = interval(margins)
+    compared = [margin / share for margin, share in zip(margins, shares, strict=True) if share]
+    if found.margin is None or {*map(abs, shares)} == {1.0}:
+        return None
+    scale = fmean(compared) if compared else 1.0
+    return found.mean / scale, found.margin / scale
 
 
 def some(counts: Values) -> Decision:
@@ -154,13 +171,25 @@ def all_of(*decisions: Decision) -> Decision:
     alone = tuple(map(all, zip(*(one.alone for one in every), strict=True)))
     shares = tuple(map(min, zip(*(one.shares for one in every), strict=True)))
     leans = all(one.leans for one in decisions)
+    nearest = _decisive(decisions)
     if "does not hold" in answers:
-        return Decision("does not hold", leans=False, alone=alone, shares=shares)
+        return Decision("does not hold", leans=False, alone=alone, shares=shares, nearest=nearest)
     if "undecided" in answers:
         needed = [one.seeds for one in decisions if one.answer == "undecided"]
         known = [count for count in needed if count is not None]
-        return Decision("undecided", leans, alone, max(known) if len(known) == len(needed) else None, shares)
-    return Decision("holds", leans, alone, shares=shares)
+        return Decision("undecided", leans, alone, max(known) if len(known) == len(needed) else None, shares, nearest)
+    return Decision("holds", leans, alone, shares=shares, nearest=nearest)
+
+
+def _decisive(decisions: Sequence[Decision]) -> tuple[float, float] | None:
+    """Returns the margin of the comparison that decides a conjunction."""
+    for answer, sign in (("does not hold", 1), ("undecided", 0), ("holds", -1)):
+        of_it = [one for one in decisions if one.answer == answer]
+        found = [one.nearest for one in of_it if one.nearest is not None]
+        if of_it:
+            # A fact that fails decides without a margin.
+            return min(found, key=lambda one: one[0] + sign * one[1], default=None)
+    return None
 
 
 def any_of(*decisions: Decision) -> Decision:
@@ -172,7 +201,8 @@ def opposite(one: Decision) -> Decision:
     """Returns the negation of a decision."""
     answers: dict[Answer, Answer] = {"holds": "does not hold", "does not hold": "holds", "undecided": "undecided"}
     alone, shares = tuple(not is_so for is_so in one.alone), tuple(-share for share in one.shares)
-    return Decision(answers[one.answer], not one.leans, alone, one.seeds, shares)
+    nearest = None if one.nearest is None else (-one.nearest[0], one.nearest[1])
+    return Decision(answers[one.answer], not one.leans, alone, one.seeds, shares, nearest)
 
 
 def _of_seeds(one: Decision, seeds: int) -> Decision:

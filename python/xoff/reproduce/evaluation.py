@@ -14,6 +14,7 @@ from xoff._core import InputError
 from xoff.reproduce.changes import changed
 from xoff.reproduce.design import design_of, found_in, key, screened, section
 from xoff.reproduce.design_figure import draw
+from xoff.reproduce.faults import planted
 from xoff.reproduce.finding import Experiment, documents, experiments, select
 from xoff.reproduce.page import Changes, Outcome, Table, row, write
 from xoff.reproduce.runs import Runner
@@ -68,9 +69,13 @@ def evaluate(request: Request, *, out: Path | None = None, bar: StudyBar | None 
                 tables = one.tables(results)
                 folded = one.folded(results)
             rows = {name: row(result) for name, result in results.items()}
-            shown = frozenset(rows if request.quick else one.module.scenarios(quick=True))
             text = one.module.__doc__ or ""
-            outcomes.append(Outcome(one.id, text, claims, rows, shown, figure, one.parameters, tables, folded))
+            faults = documents()[one.id.partition("/")[0]].faults
+            checked = planted(one, faults, results, claims, request.quick) if out is not None else ()
+            place = Path(figure) if out is None else out / figure
+            figures = {claim.id: one.figure_of(claim.id.partition("/")[2], place).name for claim in claims}
+            parts = (one.module.CITATION, one.parameters, tables, folded, checked, figures)
+            outcomes.append(Outcome(one.id, text, claims, rows, figure, *parts))
         cpu_seconds = runner.cpu_seconds
     if out is not None:
         for document in dict.fromkeys(one.id.partition("/")[0] for one in request.experiments):

@@ -13,13 +13,16 @@ from dataclasses import dataclass
 from importlib import metadata
 from pathlib import Path
 from types import ModuleType
-from typing import Any, Protocol, cast
+from typing import TYPE_CHECKING, Any, Protocol, cast
 
 from xoff._core import InputError
 from xoff.reproduce.changes import Derived
 from xoff.reproduce.parameters import Parameter
 from xoff.reproduce.verdict import Claim
 from xoff.results import Result
+
+if TYPE_CHECKING:
+    from xoff.reproduce.faults import Fault
 
 
 class Module(Protocol):
@@ -68,6 +71,15 @@ class Experiment:
         make = getattr(self.module, "folded", None)
         return make(results) if make else {}
 
+    def figure_of(self, short: str, figure: Path) -> Path:
+        """Returns the figure that explains a statement: the experiment's, or a further one that was drawn for it.
+
+        ``FIGURES`` of the file has the ending of the further figure's name by statement, such as ``{"N.3": "-small"}``.
+        """
+        ending = getattr(self.module, "FIGURES", {}).get(short, "")
+        further = figure.with_stem(f"{figure.stem}{ending}")
+        return further if further.is_file() else figure
+
     @property
     def derived(self) -> Derived | None:
         """The settings that follow a changed scenario (`changed`): ``DERIVED`` of the file, or None."""
@@ -92,6 +104,13 @@ class Document:
         """The introduction of the document's page: ``page.md``, or an empty text."""
         file = self.folder / "page.md"
         return file.read_text("utf-8") if file.is_file() else ""
+
+    @property
+    def faults(self) -> Mapping[str, Fault]:
+        """The planted faults by statement: ``FAULTS`` of ``_faults.py``, or none."""
+        if not (self.folder / "_faults.py").is_file():
+            return {}
+        return cast("Mapping[str, Fault]", importlib.import_module(f"{self.module}._faults").FAULTS)
 
     @property
     def verdicts(self) -> Path:

@@ -40,6 +40,8 @@ class Judged(Generic[R]):
     ours: statements of our own: extensions of the document, and details. The page shows and does not count the
         statements, like the parts of a whole.
     reasons: by id, the reason of a statement that does not hold at full size.
+    refuted: by id, the counter-example to a statement that the document's own algorithm contradicts. The statement is
+        refuted by the document itself if the runs agree, that is, if it does not hold in the main reading.
     quick_reasons: if true, the reasons apply to the quick variants, too.
     varied: the statements to judge with the open choices; all if empty.
     limits: for statements without other settings, by id: the setting at which the statement stops to hold, as another
@@ -56,6 +58,7 @@ class Judged(Generic[R]):
     control: str = ""
     ours: Collection[str] = ()
     reasons: Mapping[str, str] = field(default_factory=dict)
+    refuted: Mapping[str, str] = field(default_factory=dict)
     quick_reasons: bool = False
     varied: Collection[str] = ()
     limits: Mapping[str, str] = field(default_factory=dict)
@@ -103,12 +106,15 @@ class Judged(Generic[R]):
         direction: Direction = part.direction
         holds = direction == "holds"
         under = ""
+        counter = self.refuted.get(short, "") if direction == "does not hold" else ""
         if holds and self.set_up:
             direction, under = "holds under", self.set_up.name
+        elif counter:
+            direction = "refuted"
         elif not holds and (fair := self._fair(others)):
             direction, under = "holds under", "; ".join(fair)
         reason = self.reasons.get(short, "") or self._which_fail(parts, short)
-        why = part.void or part.reason or (reason if self.quick_reasons or not quick else "")
+        why = counter or part.void or part.reason or (reason if self.quick_reasons or not quick else "")
         reading = "" if holds else under.partition("; ")[0]
         tried = others | {name: self._part(*one, short) for name, one in probed.items()}
         return Claim(

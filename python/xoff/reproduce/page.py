@@ -1,9 +1,10 @@
-"""The page of a document: every claim with its verdict and numbers, the figures, and a row for each run.
+"""The page of a document: one table of all statements first, then findings, then details with the figures.
 
 ``xoff reproduce DOCUMENT --out DIR`` writes three files: ``DIR/DOCUMENT.md`` is the page, ``DOCUMENT.json`` has the
 claims, and ``DOCUMENT.runs.json`` has a row for each run. Pages of a part of the document or of quick variants have
-longer names. The introduction is ``page.md`` beside the experiments, and each section begins with the docstring of an
-experiment's file.
+longer names. The introduction is ``page.md`` beside the experiments: its first paragraph goes before the table, the
+findings after it, and what follows the heading of the details into the details. Each section of the details begins
+with the docstring of an experiment's file.
 
 The JSON of the claims also has the SHA-256 of the rows and of every figure (``built``). A repository can therefore
 track only the page and the claims, and can still tell whether figures and rows from elsewhere belong to them.
@@ -21,11 +22,13 @@ from pathlib import Path
 from typing import Any, TypeAlias
 
 from xoff.files.new_files import write_files
+from xoff.reproduce import overview
 from xoff.reproduce.design import lines as design_lines
+from xoff.reproduce.faults import Planted
 from xoff.reproduce.judged import NOTHING_VARIED
 from xoff.reproduce.parameters import Parameter, rows
 from xoff.reproduce.readings import Spread
-from xoff.reproduce.verdict import Claim, Range, SetUp, decided_in_words, tally, tally_in_words
+from xoff.reproduce.verdict import Claim, Range, SetUp, shares_in_words, tally, tally_in_words
 from xoff.results import Result, counts
 
 Changes: TypeAlias = Sequence[tuple[str, str]]
@@ -36,6 +39,8 @@ Table: TypeAlias = Sequence[Sequence[str]]
 # Divisor and unit of a count.
 _SCALES = {"ps": (1e6, " (µs)"), "bytes": (1e3, " (KB)")}
 _FIGURE = re.compile(r"\]\(([^/()\s]+\.svg)\)")
+DETAILS = "## Details"
+"""The heading between what a reader needs, of at most 2,000 words, and the rest."""
 ROWS = ".runs.json"
 """The end of the name of the file with a row for each run."""
 
@@ -50,15 +55,19 @@ class Outcome:
     claims: Sequence[Claim]
     rows: Mapping[str, Mapping[str, Any]]
     """The row of each run (`row`), by the name of the run."""
-    shown: frozenset[str]
-    """The runs that the page lists; the file of rows has all."""
     figure: str
     """The file name of the figure."""
+    citation: str
+    """The document and the place in it (`Module.CITATION`)."""
     parameters: Sequence[Parameter] = ()
     tables: Mapping[str, Table] = field(default_factory=dict)
     """The experiment's tables by title."""
     folded: Mapping[str, str] = field(default_factory=dict)
     """Folded texts by title."""
+    faults: Sequence[Planted] = ()
+    """The counted statements under planted faults."""
+    figures: Mapping[str, str] = field(default_factory=dict)
+    """The file name of the figure that explains a statement, by its id, if it is a further figure."""
 
 
 def row(result: Result) -> dict[str, Any]:
@@ -128,6 +137,7 @@ def write(
         "cpu_seconds": float(f"{cpu_seconds:.2g}"),
         "set_up": asdict(set_up) if set_up else None,
         "tally": tally(claims),
+        "faults": [asdict(one) for outcome in outcomes for one in outcome.faults],
         "design": design,
     }
     found = claims_json(head, [claim.as_json() for claim in claims], built)
@@ -207,23 +217,49 @@ def _page(
         yield f"> **Changed:** {settings}, in every run that has the key."
         yield "> Verdicts and numbers are of the changed experiment; the words here are about the published one."
         yield ""
-    yield _placed(introduction.rstrip(), outcomes) or f"# {document}"
-    yield ""
+    head, findings, rest = _parted(_placed(introduction.rstrip(), outcomes) or f"# {document}")
+    yield from (head, "")
     size = "the quick variants" if quick else "full size"
-    shown = sum(not claim.counted for claim in claims)
-    yield f"Written by `{_command(ids, quick=quick, changes=changes)}` at {size}: **{tally_in_words(claims)}.**"
-    yield decided_in_words(claims)
-    if shown:
-        yield f"Not counted: {shown} parts of statements and statements of our own."
+    yield f"{shares_in_words([tally(claims)])} Written by `{_command(ids, quick=quick, changes=changes)}` at {size}."
+    yield from ("", *overview.lines(_counted(outcomes)), "")
+    yield "The *margin* is how far a statement is from failing, in percent of the larger value, in the comparison that"
+    yield "decides, with the 95 % interval over the seeds."
+    if findings:
+        yield from ("", findings)
+    yield from ("", DETAILS, "")
+    yield f"**{tally_in_words(claims)}.** `{document}.json` has each verdict with every other choice (`others`), and"
+    yield f"`{document}{ROWS}` a row for each run."
+    if rest:
+        yield from ("", rest)
     yield from _set_up_lines(_set_up(outcomes))
-    yield from _directions(claims)
+    yield from _parts(claims)
     yield from _fragility(claims)
+    yield from _faults(outcomes)
     if design:
         yield from ("", "## Effects of choices on each statement", "")
         yield from design_lines(design, chart)
     for outcome in outcomes:
         yield from _section(outcome, introduction, quick=quick, changes=changes)
     yield ""
+
+
+def _parted(introduction: str) -> tuple[str, str, str]:
+    """Returns the title with the first paragraph of an introduction, the findings, and the text of the details."""
+    title, _, text = introduction.partition("\n\n")
+    first, _, rest = text.partition("\n\n")
+    findings, _, details = rest.partition(f"{DETAILS}\n")
+    return f"{title}\n\n{first}".rstrip(), findings.strip(), details.strip()
+
+
+def _counted(outcomes: Sequence[Outcome]) -> Iterable[overview.Row]:
+    """Yields each counted claim with its place in the document, its figure and its parts."""
+    places = overview.places({one.experiment: one.citation for one in outcomes})
+    for outcome in outcomes:
+        for claim in outcome.claims:
+            if claim.counted:
+                figure = outcome.figures.get(claim.id, outcome.figure)
+                parts = [one for one in outcome.claims if one.id.startswith(f"{claim.id}-")]
+                yield overview.Row(claim, places[outcome.experiment], figure, parts)
 
 
 def _set_up(outcomes: Sequence[Outcome]) -> SetUp | None:
@@ -242,19 +278,17 @@ def _set_up_lines(found: SetUp | None) -> Iterable[str]:
     yield from (f"| {_cell(what)} | {_cell(value)} |" for what, value in found.choices.items())
 
 
-def _directions(claims: Sequence[Claim]) -> Iterable[str]:
-    """Yields each statement of the document with its two judgements, then parts and statements of our own."""
-    yield from ("", "## Directions and sizes", "")
-    yield "The ratio is measured over published: the median of several numbers, and the nearer end of a range."
-    yield from ("", *_judged(claim for claim in claims if claim.counted))
-    if rest := [claim for claim in claims if not claim.counted]:
-        yield from ("", "### Parts of statements, and our own", "", "These rows are not counted.", "", *_judged(rest))
-
-
-def _judged(claims: Iterable[Claim]) -> Iterable[str]:
-    yield "| statement | text of the document | direction | published | measured | ratio | with other choices |"
+def _parts(claims: Sequence[Claim]) -> Iterable[str]:
+    """Yields the parts of statements and the statements of our own, which are not counted."""
+    rest = [claim for claim in claims if not claim.counted]
+    if not rest:
+        return
+    yield from ("", "## Parts of statements, and our own", "")
+    yield "These rows are not counted. The ratio is measured over published: the median of several numbers, and the"
+    yield from ("nearer end of a range.", "")
+    yield "| statement | text of the document | verdict | published | measured | ratio | with other choices |"
     yield "|---|---|---|---|---|---|---|"
-    for claim in claims:
+    for claim in rest:
         size = claim.size
         published, measured = (_short(size.published), _short(size.measured)) if size else ("–", "–")
         ratio = text_of(size.ratio) if size else "–"
@@ -269,13 +303,9 @@ def _short(numbers: Mapping[str, Any]) -> str:
 
 
 def _beside(claim: Claim) -> str:
-    """Returns the counts of verdicts with other choices, and the choices with which a statement does not hold."""
-    if not claim.others:
-        return "–"
+    """Returns the counts of verdicts with other choices."""
     kinds = [words.partition(" (")[0] for words in claim.others.values()]
-    counts = ", ".join(f"{kind}: {kinds.count(kind)}" for kind in dict.fromkeys(kinds))
-    failing = [name for name, words in claim.others.items() if words == "does not hold"]
-    return f"{counts} (not with {'; '.join(failing)})" if failing and len(failing) < len(kinds) else counts
+    return ", ".join(f"{kind}: {kinds.count(kind)}" for kind in dict.fromkeys(kinds)) or "–"
 
 
 def _fragility(claims: Sequence[Claim]) -> Iterable[str]:
@@ -296,6 +326,21 @@ def _fragility(claims: Sequence[Claim]) -> Iterable[str]:
         told = claim.stops.get(NOTHING_VARIED)
         stops = told or "; ".join(f"**{what}**: {where}" for what, where in claim.stops.items()) or "–"
         yield f"| {claim.id} | {seeds} | {_cell(stops)} |"
+
+
+def _faults(outcomes: Sequence[Outcome]) -> Iterable[str]:
+    """Yields the counted predicates, the fault that was planted for each, and the verdict under the fault."""
+    claims = {claim.id: claim for outcome in outcomes for claim in outcome.claims}
+    found = [one for outcome in outcomes for one in outcome.faults]
+    if not found:
+        return
+    yield from ("", "## Planted faults", "")
+    yield "Every counted predicate can fail: a fault is planted, and the same predicate judges again. Mostly runs of"
+    yield from ("the page stand in for other runs.", "")
+    yield from ("| predicate | verdict | fault | verdict under the fault |", "|---|---|---|---|")
+    for one in found:
+        cells = (one.id, claims[one.id].words, one.fault, one.verdict)
+        yield f"| {' | '.join(map(_cell, cells))} |"
 
 
 def _placed(introduction: str, outcomes: Sequence[Outcome]) -> str:
@@ -334,23 +379,11 @@ def _section(outcome: Outcome, introduction: str, *, quick: bool, changes: Chang
         yield from (f"| {' | '.join(map(_cell, cells))} |" for cells in rows(outcome.parameters))
     for claim in outcome.claims:
         yield from _claim_lines(claim)
-    # At full size an experiment may lack its quick runs: it has hundreds of others, and lists none.
-    shown = {name: values for name, values in outcome.rows.items() if name in outcome.shown}
-    if not shown:
-        return
-    columns = [
-        column
-        for column in dict.fromkeys(column for values in shown.values() for column in values)
-        if any(values.get(column) for values in shown.values())
-    ]
-    yield from ("", "Runs:", "", f"| run | {' | '.join(columns)} |", "|---" * (len(columns) + 1) + "|")
-    for name, values in shown.items():
-        yield f"| {_cell(name)} | {' | '.join(text_of(values.get(column)) for column in columns)} |"
 
 
 def _claim_lines(claim: Claim) -> Iterable[str]:
-    """Yields a claim with all measured values, and its verdicts with other choices."""
-    yield from ("", f"### {claim.id}: {claim.statement}", "")
+    """Yields a claim with all measured values, and the counts of its verdicts with other choices."""
+    yield from ("", f'<a id="{overview.anchor(claim.id)}"></a>', "", f"### {claim.id}: {claim.statement}", "")
     yield f"**{claim.words}**{f' ({claim.reason})' if claim.reason else ''}"
     yield ""
     for key, value in claim.measured.items():
@@ -360,7 +393,7 @@ def _claim_lines(claim: Claim) -> Iterable[str]:
         if key not in claim.measured:
             yield f"- published, {key}: {text_of(value)}"
     if claim.others:
-        yield f"- with other choices: {text_of(claim.others)}"
+        yield f"- with other choices: {_beside(claim)}"
 
 
 def _command(ids: Sequence[str], *, quick: bool, changes: Changes) -> str:

@@ -2,18 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import KW_ONLY, asdict, dataclass, field
 from statistics import median
 from typing import Any, Literal, NamedTuple, TypeAlias
 
 from xoff.reproduce.decision import Decision, all_of, fact
 
-Direction: TypeAlias = Literal["holds", "holds under", "does not hold", "undecided", "void"]
-"""``holds under``: holds with a named choice or set of choices. ``undecided``: the difference may be chance
+Direction: TypeAlias = Literal["holds", "holds under", "does not hold", "refuted", "undecided", "void"]
+"""``holds under``: holds with a named choice or set of choices. ``refuted``: does not hold, and the document's own
+algorithm contradicts the statement, whatever a simulator does. ``undecided``: the difference may be chance
 (`decision.py`). ``void``: the runs never met the condition of the statement."""
 
-DIRECTIONS: tuple[Direction, ...] = ("holds", "holds under", "does not hold", "undecided", "void")
+DIRECTIONS: tuple[Direction, ...] = ("holds", "holds under", "does not hold", "refuted", "undecided", "void")
+REFUTED = "refuted by the document itself"
 
 
 class Range(NamedTuple):
@@ -98,10 +100,18 @@ class Claim:
         return Size(self.published, measured, median(ratios) if ratios else None)
 
     @property
+    def margin(self) -> tuple[float, float] | None:
+        """The margin of the deciding comparison in percent: mean over the seeds, and half of the 95 % interval."""
+        nearest = self.decision.nearest
+        return None if nearest is None else (100 * nearest[0], 100 * nearest[1])
+
+    @property
     def words(self) -> str:
         """The direction as text for readers."""
         if self.direction == "holds under":
             return f"holds under {self.under}"
+        if self.direction == "refuted":
+            return REFUTED
         return self.decision.words if self.direction == "undecided" else self.direction
 
     def as_json(self) -> dict[str, Any]:
@@ -113,6 +123,7 @@ class Claim:
             "verdict": self.direction,
             "holds": self.holds,
             "in_set_up": self.set_up is not None,
+            "margin": self.margin,
             "words": self.words,
             "size": asdict(self.size) if self.size else None,
             "seeds_that_would_decide": self.decision.seeds if self.direction == "undecided" else None,
@@ -164,10 +175,11 @@ def whole(parts: Mapping[str, Part], names: Iterable[str] | None = None) -> Part
 
 
 def tally(claims: Iterable[Claim]) -> dict[str, Any]:
-    """Returns the number of the document's statements by direction, and the median ratio of all sizes.
+    """Returns the number of the document's statements by direction, the shares, and the median ratio of all sizes.
 
     - ``in the set-up``: the number of statements that hold under the set-up of the whole document
-    - ``decided``: the number with a decided direction
+    - ``decided``: the number of statements that are neither undecided, void, nor refuted by the document itself
+    - ``share as published``: the share of decided statements that hold plainly
     - ``share that holds``: the share of decided statements that hold plainly or in the set-up
     """
     counted = [claim for claim in claims if claim.counted]
@@ -176,6 +188,7 @@ def tally(claims: Iterable[Claim]) -> dict[str, Any]:
     found["in the set-up"] = sum(claim.set_up is not None for claim in counted)
     found["decided"] = found["holds"] + found["holds under"] + found["does not hold"]
     holding = found["holds"] + found["in the set-up"]
+    found["share as published"] = found["holds"] / found["decided"] if found["decided"] else None
     found["share that holds"] = holding / found["decided"] if found["decided"] else None
     return found | {"median ratio": median(ratios) if ratios else None, "sizes": len(ratios)}
 
@@ -189,6 +202,7 @@ def tally_in_words(claims: Iterable[Claim]) -> str:
         (found["in the set-up"], "holds under the set-up of the page", "hold under the set-up of the page"),
         (found["holds under"] - found["in the set-up"], "holds under another choice", "hold under another choice"),
         (found["does not hold"], "does not hold", "do not hold"),
+        (found["refuted"], f"is {REFUTED}", f"are {REFUTED}"),
         (found["undecided"], "is undecided", "are undecided"),
         (found["void"], "is void", "are void"),
     ]
@@ -200,16 +214,31 @@ def tally_in_words(claims: Iterable[Claim]) -> str:
     return f"{text}; {many}" if many else text
 
 
-def decided_in_words(claims: Iterable[Claim]) -> str:
-    """Returns the share of decided directions that hold, plainly or in the set-up, and the other ids, in words."""
-    decided = [claim for claim in claims if claim.counted and claim.direction not in {"undecided", "void"}]
-    others = [claim.id.partition("/")[2] for claim in decided if not claim.holds]
-    if not decided:
-        return "No direction is decided."
-    holding = len(decided) - len(others)
-    place = " or in the set-up of the page" if any(claim.set_up for claim in decided) else ""
-    text = f"Of {len(decided)} decided directions {holding} hold plainly{place}: {100 * holding / len(decided):.0f} %."
-    return f"{text} The others are {', '.join(others)}: why stands with each." if others else text
+def shares_in_words(tallies: Sequence[Mapping[str, Any]], of: str = "") -> str:
+    """Returns the shares of statements that hold, the published one first, in words.
+
+    tallies: what `tally` returns, of one document or of several.
+    of: whose statements they are, such as ``of the five documents``.
+    """
+
+    def total(*keys: str) -> int:
+        return sum(one.get(key, 0) for one in tallies for key in keys)
+
+    every, unsure, refuted = total(*DIRECTIONS), total("undecided", "void"), total("refuted")
+    others, plain, more = total("decided"), total("holds"), total("in the set-up")
+    whose = f"statement{'' if every == 1 else 's'}{f' {of}' if of else ''}"
+    text = f"Of {every} {whose} {_some_are(unsure)} undecided and {_some_are(refuted)} {REFUTED}."
+    if not others:
+        return text
+    share, larger = (f"{100 * count / others:.0f} %" for count in (plain, plain + more))
+    return (
+        f"{text} Of the other {others}, {plain or 'none'} {'hold' if plain > 1 else 'holds'} as published ({share}), "
+        f"and {more or 'no'} more with a declared set-up ({larger} with both)."
+    )
+
+
+def _some_are(count: int) -> str:
+    return f"{count} are" if count > 1 else f"{count or 'none'} is"
 
 
 def _ratios(measured: Any, published: Any) -> list[float]:

@@ -444,7 +444,6 @@ pub fn build(
             applications.entry(node).or_default().add(one.id(), part);
         }
     }
-    let round_trip = lines.longest_round_trip();
     let mut configs = Configs { known: Vec::new(), lines };
     let mut nodes = Vec::with_capacity(topology.nodes.len());
     for (n, spec) in topology.nodes.iter().enumerate() {
@@ -454,7 +453,8 @@ pub fn build(
             let weight = match &settings.first_hop {
                 FirstHop::Asymmetric(ate) => {
                     let stream = Stream::new(settings.seed, u64::from(id), streams::FIRST_HOP);
-                    Some(Weight::new(ate, round_trip, stream))
+                    let links = builder.ports[n].iter().map(|port| port.link);
+                    Some(Weight::new(ate, links, settings.framing, stream))
                 }
                 FirstHop::Hash | FirstHop::Lowest | FirstHop::Highest => None,
             };

@@ -9,7 +9,7 @@ use crate::hosts::endpoint::Bottlenecks;
 use crate::hosts::stack::Stack;
 use crate::hosts::transport::{self, Protocol};
 use crate::parts::ids::PortId;
-use crate::paths::routing::{FirstHop, MAX_SWITCHES, longest_round_trip};
+use crate::paths::routing::{MAX_SWITCHES, longest_round_trip};
 use crate::paths::topology::{PortSpec, Topology};
 use crate::ports::cut_through;
 
@@ -42,7 +42,6 @@ impl Lines {
         let shortest = settings.protocols().iter().filter(|p| p.acknowledges()).map(|p| p.timeouts().0).min();
         let needs_it = settings.stacks.list().iter().any(asks)
             || settings.mechanisms().any(|p| p.wants_round_trip)
-            || matches!(&settings.first_hop, FirstHop::Asymmetric(ate) if ate.wants_round_trip())
             || shortest.is_some_and(|timeout| timeout < Self::bound(topology, settings) * 2);
         let delay = |n: u32| settings.delay(&topology.nodes[index(n)]);
         let largest = settings.framing.largest();

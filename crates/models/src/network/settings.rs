@@ -223,17 +223,21 @@ impl Settings {
                     let BufferParams::Shared(here) = self.memory(node, port, is_host) else {
                         unreachable!("an override keeps the kind of buffer")
                     };
+                    let lossless = self.locals.at(index(node), port).mechanisms.lossless();
+                    let is_dynamic = levels.is_some_and(|levels| levels.is_dynamic);
                     // No headroom without a mechanism that pauses in time.
                     (0..number(classes) as u8).map(move |class| {
                         let (alpha, reserve, headroom) = here.of_class(class);
                         let members = here.counted_with(class);
                         if members[0] != class {
                             // The first class of the group has the share.
-                            return Share { alpha, reserve: 0, headroom: 0 };
+                            return Share { alpha, reserve: 0, headroom: 0, fills_pool: false };
                         }
                         let held = levels.filter(|l| members.iter().any(|class| l.classes.has(*class)));
                         let headroom = held.map_or(0, |l| headroom.map_or(l.headroom, |given| given.0));
-                        Share { alpha, reserve: reserve.0 as i64, headroom: headroom as i64 }
+                        // A lossless class pauses at the threshold, or at a level of its own.
+                        let fills_pool = !is_dynamic && members.iter().all(|class| lossless.has(*class));
+                        Share { alpha, reserve: reserve.0 as i64, headroom: headroom as i64, fills_pool }
                     })
                 });
                 Buffer::Shared(SharedBuffer::new(shared, classes, groups))

@@ -144,7 +144,7 @@ mod tests {
         core.buffer = Buffer::Shared(SharedBuffer::new(
             &Shared::for_tests(10_000),
             1,
-            [Share { alpha: 1.0, reserve: 0, headroom: 2_000 }],
+            [Share { alpha: 1.0, reserve: 0, headroom: 2_000, fills_pool: false }],
         ));
         while core.buffer.admit(PortId(0), 0, PortId(0), 0, 0, 1_000) {}
         let found: Vec<_> = marks(&core).map(|m| (m.kind.name(), m.bytes, m.threshold)).collect();

@@ -2,7 +2,7 @@
 
 use std::collections::VecDeque;
 
-use xoff_units::{Duration, Moment, Rate, index, number};
+use xoff_units::{Duration, Moment, index, number};
 
 use super::config::Config;
 use super::sender::{Sender, Told};
@@ -41,28 +41,16 @@ fn expect_ack(
 }
 
 impl Endpoint {
-    /// Returns the port of a flow among `choices`, if the host has a rule of its own; `rate` returns a port's
-    /// rate.
-    pub fn first_hop(
-        &mut self,
-        spec: &FlowSpec,
-        choices: &[PortId],
-        rate: impl Fn(PortId) -> Rate,
-        now: Moment,
-    ) -> Option<PortId> {
+    /// Returns the port of a flow among `choices`, if the host has a rule of its own.
+    pub fn first_hop(&mut self, spec: &FlowSpec, choices: &[PortId], now: Moment) -> Option<PortId> {
         let Self { weight, senders, config, .. } = self;
         let weight = weight.as_mut().filter(|_| choices.len() > 1 && spec.path < Paths::FIRST)?;
-        let faster = choices.iter().copied().max_by_key(|p| rate(*p))?;
-        let slower = choices.iter().copied().find(|p| rate(*p) < rate(faster))?;
-        let in_flight = || {
+        let (faster, slower) = weight.unequal(choices)?;
+        let unsent = || {
             let there = senders.iter().flatten().filter(|sender| sender.port == faster);
-            there.map(|sender| sender.in_flight(config) * config.framing.largest()).sum()
+            there.map(|sender| sender.unsent(&config.framing)).sum()
         };
-        Some(if weight.takes_faster(spec.size, spec.dst, rate(faster), in_flight, now) {
-            faster
-        } else {
-            slower
-        })
+        Some(if weight.takes_faster(spec.size, spec.dst, faster, unsent, now) { faster } else { slower })
     }
 
     /// The class of a new flow, by the host's rule.
@@ -181,14 +169,14 @@ impl Endpoint {
         }
         let scheme = config.schemes.at(s.control, s.port);
         let ends = now + wire_time(bytes);
+        self.weight.iter_mut().for_each(|weight| weight.on_sent(s.port, bytes, now, ends));
         let mut resumes = ends;
         if !scheme.is_none() {
             if let Some(stamps) = &mut s.stamps {
                 packet.set_copy(stamps.on_sent(seq, now));
             }
             let is_queue_empty = s.arrivals.as_ref().is_none_or(|a| a.arrived() <= s.progress.highest);
-            let key = config.sources.keys.of(s.flow);
-            let ahead = scheme.looks_ahead();
+            let (key, ahead) = (config.sources.keys.of(s.flow), scheme.looks_ahead());
             let left = if ahead == 0 { 0 } else { s.left(&config.framing).min(ahead) };
             let sent = OnWire { key, bytes: u64::from(bytes), is_queue_empty, left, now };
             s.next_send = now + scheme.on_sent(&mut s.rate, &mut packet, sent);

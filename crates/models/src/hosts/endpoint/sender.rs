@@ -197,6 +197,12 @@ impl Sender {
         u64::from(packets.saturating_sub(from)) * framing.payload - short
     }
 
+    /// Wire bytes of packets that were never sent.
+    pub fn unsent(&self, framing: &Framing) -> u64 {
+        let packets = self.progress.packets.saturating_sub(self.progress.highest);
+        self.left(framing) + u64::from(packets) * framing.header
+    }
+
     /// Returns the record of a flow. Hold time after `now` does not count.
     pub fn record(&self, acknowledged: Option<Moment>, framing: &Framing, now: Moment) -> Sent {
         let nothing = Told::default();

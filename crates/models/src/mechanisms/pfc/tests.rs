@@ -269,7 +269,7 @@ fn a_dynamic_threshold_pauses_at_it_and_resumes_an_offset_below() {
     core.buffer = Buffer::Shared(buffer::SharedBuffer::new(
         &memory,
         1,
-        [buffer::Share { alpha: 1.0, reserve: 0, headroom: 0 }; 4],
+        [buffer::Share { alpha: 1.0, reserve: 0, headroom: 0, fills_pool: false }; 4],
     ));
     let packet = Packet::new(Kind::Data, 7, 0, 9, 500, 0);
     let mut when = Vec::new();

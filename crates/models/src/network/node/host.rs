@@ -34,8 +34,7 @@ impl Node {
         let mut probe = Packet::new(Kind::Data, spec.flow, 0, spec.dst, 0, spec.class);
         probe.set_path(spec.path);
         let Some(endpoint) = &mut self.endpoint else { return };
-        let ports = &self.core.ports;
-        let chosen = endpoint.first_hop(spec, self.routes.choices(spec.dst), |p| ports[p].rate, cx.now());
+        let chosen = endpoint.first_hop(spec, self.routes.choices(spec.dst), cx.now());
         let port = chosen.unwrap_or_else(|| self.routes.port(&probe));
         probe.set_class(endpoint.class_for(spec));
         let mut queue = None;

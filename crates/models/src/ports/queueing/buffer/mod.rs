@@ -1,6 +1,8 @@
 //! Buffer admission: the decision of a node to accept a packet.
 //! In a shared buffer each ingress port and class has a reserve, a share of the pool up to a dynamic
 //! threshold, and headroom. Packets are released when their transmission starts.
+//! The threshold bounds lossy classes, and lossless classes that pause at it. A lossless class with a level of its
+//! own pauses there, and may fill the pool.
 //! Invariant: released bytes were admitted, so that every count returns to zero.
 //! Source: `switch-mmu` of HPCC's public ns-3 code (`docs/models/switch_buffer.md`).
 
@@ -129,6 +131,8 @@ pub struct Share {
     pub reserve: i64,
     /// Bytes of headroom.
     pub headroom: i64,
+    /// The dynamic threshold does not bound the port and class: it may use all of the pool's free bytes.
+    pub fills_pool: bool,
 }
 
 impl SharedBuffer {
@@ -229,15 +233,23 @@ impl SharedBuffer {
     #[inline]
     pub fn threshold(&self, group: usize) -> i64 {
         let group = self.counted(group);
-        let used = self.seen.as_ref().map_or(self.shared_used, |seen| seen.shared);
-        ((self.pool - used).max(0) as f64 * self.shares[group].alpha) as i64
+        (self.free() as f64 * self.shares[group].alpha) as i64
     }
 
-    /// Returns the level at which a port and class is paused when alone in the pool, and its headroom.
+    /// Returns the free bytes of the pool.
+    #[inline]
+    fn free(&self) -> i64 {
+        let used = self.seen.as_ref().map_or(self.shared_used, |seen| seen.shared);
+        (self.pool - used).max(0)
+    }
+
+    /// Returns the bytes that a port and class may hold when alone in the pool, and its headroom. A class that
+    /// pauses at the dynamic threshold is paused there.
     pub fn alone(&self, group: usize) -> (u64, u64) {
         let group = self.counted(group);
-        let Share { alpha, reserve, headroom } = self.shares[group];
-        let used = self.pool.max(0) as f64 * alpha / (1.0 + alpha);
+        let Share { alpha, reserve, headroom, fills_pool } = self.shares[group];
+        let part = if fills_pool { 1.0 } else { alpha / (1.0 + alpha) };
+        let used = self.pool.max(0) as f64 * part;
         (reserve as u64 + used as u64, headroom as u64)
     }
 
@@ -274,12 +286,15 @@ impl SharedBuffer {
                 || resume.offset.is_some_and(is_below))
     }
 
-    /// True when `bytes` more would be beyond the threshold.
+    /// True when `bytes` more would be beyond the threshold, or beyond the pool for a class that may fill it.
     #[inline]
     fn is_beyond(&self, group: usize, bytes: i64) -> bool {
         let group = self.counted(group);
-        let above = self.main[group] + bytes - self.shares[group].reserve;
-        above > 0 && above > self.threshold(group)
+        let share = &self.shares[group];
+        let above = self.main[group] + bytes - share.reserve;
+        let is_too_much =
+            if share.fills_pool { above.min(bytes) > self.free() } else { above > self.threshold(group) };
+        above > 0 && is_too_much
     }
 
     /// Returns the bytes of the pool that a port and class uses.

@@ -11,7 +11,7 @@ fn of(total: u64) -> Shared {
 }
 
 const fn share(alpha: f64, headroom: i64) -> Share {
-    Share { alpha, reserve: 0, headroom }
+    Share { alpha, reserve: 0, headroom, fills_pool: false }
 }
 
 #[test]
@@ -237,7 +237,7 @@ fn groups_of_classes_have_their_own_alpha() {
     assert_eq!(memory.of_class(1), (0.5, Bytes(60), None));
     let shares = [0, 1].map(|class| {
         let (alpha, reserve, _) = memory.of_class(class);
-        Share { alpha, reserve: reserve.0 as i64, headroom: 0 }
+        Share { reserve: reserve.0 as i64, ..share(alpha, 0) }
     });
     let b = SharedBuffer::new(&memory, 2, shares);
     assert_eq!((b.alone(0).0, b.alone(1).0), (11_940 / 2, 60 + 11_940 / 3));
@@ -338,4 +338,31 @@ fn headroom_is_used_past_the_threshold_and_everything_returns() {
     assert_eq!((b.shared_used, b.main[0], b.in_headroom[0]), (0, 0, 0));
     // What was used stays known: half of the pool, and the whole headroom.
     assert_eq!((b.pool_peak(), b.headroom_peak(0)), (4_000, (2_000, 2_000)));
+}
+
+#[test]
+fn a_class_that_pauses_at_a_level_of_its_own_may_fill_the_pool() {
+    // Alpha 1/8: a lossy class alone drops at B/9, and a lossless class at B, whatever the lossy class holds.
+    let lossless = Share { fills_pool: true, ..share(0.125, 0) };
+    let mut b = SharedBuffer::new(&of(9_000), 2, [share(0.125, 0), lossless]);
+    assert_eq!((b.alone(0).0, b.alone(1).0), (1_000, 9_000));
+    let fill = |b: &mut SharedBuffer, group| (0..20_000).take_while(|_| b.admit(group, 1)).count();
+    assert_eq!(fill(&mut b, 0), 1_000);
+    assert_eq!(fill(&mut b, 1), 8_000);
+    assert_eq!((b.shared_used, fill(&mut b, 0)), (9_000, 0));
+    // What the lossy class gives back is free for both.
+    (0..500).for_each(|_| b.release(0, OUT, 1));
+    assert_eq!(fill(&mut b, 1), 500);
+}
+
+#[test]
+fn a_class_that_fills_the_pool_has_its_reserve_and_headroom() {
+    let group = Share { reserve: 100, fills_pool: true, ..share(0.125, 40) };
+    let mut b = SharedBuffer::new(&of(1_000 + 140), 1, [group]);
+    assert_eq!((b.pool(), b.alone(0)), (1_000, (1_100, 40)));
+    // A packet across the end of the reserve takes the rest from the pool.
+    let taken = (0..20_000).take_while(|_| b.admit(0, 30)).count();
+    assert_eq!((taken, b.main[0], b.in_headroom[0]), (36 + 1, 1_080, 30));
+    (0..taken).for_each(|_| b.release(0, OUT, 30));
+    assert_eq!((b.shared_used, b.main[0], b.headroom_used), (0, 0, 0));
 }
