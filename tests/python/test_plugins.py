@@ -17,7 +17,7 @@ import pytest
 
 from xoff import InputError, __version__, own_core, plugins
 from xoff.plugins import building
-from xoff.templates.writing import PARTS_OF_PLUGINS, create_plugin
+from xoff.templates.writing import PARTS_OF_PLUGINS, create_plugin, hooks
 
 _ROOT = Path(__file__).resolve().parents[2]
 
@@ -132,6 +132,43 @@ def test_a_core_is_used_beside_its_package_or_for_itself(here: Path, beside: obj
     text = {} if beside == "missing" else {"beside": own_core.beside() if beside == "own" else beside}
     (here / "core" / own_core.MANIFEST).write_text(json.dumps(text), "utf-8")
     assert own_core.is_current() == is_current
+
+
+@pytest.mark.parametrize("is_complete", [True, False])
+def test_a_build_needs_a_network_only_until_all_crates_are_there(
+    here: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str], is_complete: bool
+) -> None:
+    """A program in the place of Cargo notes its arguments and environment, and builds nothing."""
+    cargo = here / "bin" / "cargo"
+    cargo.parent.mkdir()
+    found = f"exit {int(not is_complete)}"
+    cargo.write_text(f'#!/bin/sh\necho "$PYO3_PYTHON $*" >> {here}/calls\n[ "$1" = metadata ] && {found}\nexit 1\n')
+    cargo.chmod(0o755)
+    monkeypatch.setenv("PATH", f"{cargo.parent}:{os.environ['PATH']}")
+    monkeypatch.setenv("CARGO_TARGET_DIR", str(here / "target"))
+    create_plugin("mine", ["mechanism"])
+    with pytest.raises(InputError, match="cargo build failed for `mine`"):
+        building.build([Path("mine")])
+    look, build = (here / "calls").read_text("utf-8").splitlines()
+    assert look.startswith(f"{sys.executable} metadata --offline ")
+    assert ("--offline" in build) == is_complete
+    said = capfd.readouterr().err
+    assert "The first build compiles all of xoff, in about " in said
+    assert "It needs a network once" in said
+
+
+def test_a_skeleton_names_all_methods_of_its_contract(here: Path) -> None:
+    create_plugin("mine", ["mechanism", "congestion_control", "transport"])
+    for kind, trait, file in (
+        ("mechanism", "Hooks", "mechanisms"),
+        ("congestion_control", "Control", "hosts/congestion_control"),
+        ("transport", "Transport", "hosts/transport"),
+    ):
+        contract = (_ROOT / "crates/models/src" / file / "contract.rs").read_text("utf-8")
+        text = (here / "mine" / "src" / f"{kind}.rs").read_text("utf-8")
+        named = [name for name, _ in hooks(contract, trait)]
+        assert len(named) > 10
+        assert [name for name in named if f"`{name}`" not in text and f"fn {name}(" not in text] == []
 
 
 def test_the_sources_in_a_wheel_are_those_of_the_checkout(tmp_path: Path) -> None:

@@ -170,6 +170,8 @@ def build(folders: Sequence[Path], *, is_debug: bool = False) -> list[Package]:
         # Apart from builds of the checkout: a library for Python has no hash in the name of its file.
         target = _target(root, workspace) / "plugins"
         profile = "debug" if is_debug else "release"
+        if not any((target / profile).glob("*xoff_core.*")):
+            _announce(is_debug=is_debug)
         command = ["build", *(() if is_debug else ("--release",))]
         _cargo(command, workspace / "Cargo.toml", found, target)
         compiled = next(
@@ -268,12 +270,39 @@ def _replace(file: Path, text: str) -> None:
         file.write_text(text, "utf-8")
 
 
+# CPU-seconds of the first build on the machine of docs/how-to/write-a-plugin.md, and the cores that it uses.
+_COSTS = {False: 450, True: 200}
+_CORES = 2
+
+
+def _announce(*, is_debug: bool) -> None:
+    """Says what the first build costs, before it starts."""
+    cores = min(_CORES, os.cpu_count() or 1)
+    minutes = {debug: round(cost / 60 / cores) for debug, cost in _COSTS.items()}
+    alternative = "" if is_debug else f" With --debug it takes about {minutes[True]}, but runs take ten times longer."
+    print(
+        f"The first build compiles all of xoff, in about {minutes[is_debug]} minutes; later builds take seconds."
+        f"{alternative} It needs a network once, for the crates that xoff uses.",
+        file=sys.stderr,
+    )
+
+
 def _cargo(command: list[str], manifest: Path, found: Sequence[Package], target: Path) -> None:
     cargo = shutil.which("cargo")
     if cargo is None:
         raise InputError("plugins: cargo is not there; install a Rust toolchain (https://rustup.rs)")
-    full = [cargo, *command, "--manifest-path", str(manifest)]
-    done = subprocess.run(full, env=os.environ | {"CARGO_TARGET_DIR": str(target)}, stdout=sys.stderr, check=False)
+    # PyO3 compiles again when PATH or the Python of the shell differ, unless both are named.
+    environment = os.environ | {
+        "CARGO_TARGET_DIR": str(target),
+        "PYO3_PYTHON": sys.executable,
+        "PYO3_ENVIRONMENT_SIGNATURE": f"xoff-{sys.implementation.cache_tag}-{sys.executable}",
+    }
+    named = ["--manifest-path", str(manifest)]
+    # Once all crates are here, Cargo needs no network, even if a plug-in is new.
+    look = [cargo, "metadata", "--offline", "--format-version", "1", *named]
+    is_complete = subprocess.run(look, env=environment, capture_output=True, check=False).returncode == 0
+    full = [cargo, *command, *(("--offline",) if is_complete else ()), *named]
+    done = subprocess.run(full, env=environment, stdout=sys.stderr, check=False)
     if done.returncode:
         names = ", ".join(f"`{one.name}`" for one in found)
         raise InputError(f"plugins: cargo {command[0]} failed for {names}; the messages of cargo are above")

@@ -13,6 +13,7 @@ import re
 import shlex
 import shutil
 import subprocess
+import textwrap
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from importlib.util import find_spec
@@ -313,10 +314,50 @@ def create_plugin(name: str, kinds: Sequence[str]) -> list[Path]:
             "crate::", "xoff_models::"
         )
         text = text.replace("xoff_engine::", "xoff_models::").replace(f"{own}.{{slug}}", f"{table}.plugins.{{slug}}")
-        texts[place / "src" / f"{kind}.rs"] = _filled(text, slug)
+        texts[place / "src" / f"{kind}.rs"] = _filled(_with_hooks(text), slug)
     write_files(texts)
     _format(place, [file for file in texts if file.suffix == ".rs"])
     return list(texts)
+
+
+# The contract of each trait of a part, below the crate of the models.
+_CONTRACTS = {
+    "Hooks": "mechanisms/contract.rs",
+    "Control": "hosts/congestion_control/contract.rs",
+    "Transport": "hosts/transport/contract.rs",
+}
+
+
+def _with_hooks(text: str) -> str:
+    """Returns the text of a part with the other methods of its contract as comments before the trait."""
+    from xoff.plugins import building
+
+    for trait, file in _CONTRACTS.items():
+        head = f"impl {trait} for {{Name}} {{"
+        if head not in text:
+            continue
+        written = set(re.findall(r"^    fn (\w+)", text[text.index(head) :], re.M))
+        contract = (building.sources() / _MODELS / file).read_text("utf-8")
+        lines = [f"// `{trait}` has further methods, each with a default:"]
+        for name, about in hooks(contract, trait):
+            if name not in written:
+                lines += textwrap.wrap(f"- `{name}`: {about}", 116, initial_indent="// ", subsequent_indent="//   ")
+        text = text.replace(head, "\n".join([*lines, head]))
+    return text
+
+
+def hooks(contract: str, trait: str) -> list[tuple[str, str]]:
+    """Returns the methods of a trait with a default, each with the first sentence of its documentation."""
+    body = re.search(rf"^pub trait {trait}\b[^{{]*\{{\n(.*?)^\}}", contract, re.M | re.S)
+    if body is None:
+        raise LookupError(f"no trait {trait}")
+    found = []
+    pattern = r"((?:^    ///[^\n]*\n)+)(?:^    #\[[^\n]*\n)*^    fn (\w+)((?:(?!^    [}}#/]|;\n).)*?)(;|\{)"
+    for docs, name, _, end in re.findall(pattern, body[1], re.M | re.S):
+        about = " ".join(line.strip().removeprefix("///").strip() for line in docs.strip().splitlines())
+        if end == "{":
+            found.append((name, re.split(r"(?<=\.)\s", about)[0]))
+    return found
 
 
 def _is_slug(name: str) -> bool:
