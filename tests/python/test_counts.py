@@ -75,8 +75,8 @@ def test_the_typed_summary_is_that_of_a_run(scenario: dict[str, Any], tmp_path: 
     kept = xoff.load(xoff.run(sized).save(tmp_path / "result")).summary
     types = vars(xoff.summary)
     found: dict[str, Any] = get_type_hints(xoff.Summary)
-    # Only a run of serving has its summary, and only a run that an interrupt ended says so.
-    assert found.keys() - {"serving", "cut"} == kept.keys()
+    # Only runs of serving and of plug-ins' applications have these keys, and only a run that an interrupt ended says so.
+    assert found.keys() - {"serving", "applications", "cut"} == kept.keys()
     plain: dict[str, Any] = json.loads(json.dumps(kept))
     for group in counts.groups():
         assert found[group.name].__annotations__.keys() == {count.name for count in group.counts}

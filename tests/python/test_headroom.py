@@ -93,10 +93,12 @@ def test_a_check_says_the_thresholds_of_a_shared_buffer() -> None:
     assert row["needed_bytes"] == row["available_bytes"] == needed
     assert row["xoff_bytes"] == int(threshold)
     assert row["xon_bytes"] == int(threshold) - 2000
-    # A fixed threshold above the port's maximum is never reached in time.
-    late = xoff.check(scenario, overrides={"switch.flow_control.pfc": {"xoff": "195KB"}})
-    assert late["headroom"][0]["available_bytes"] == int(threshold) + needed - 195_000
-    assert any("packets may be lost" in warning["message"] for warning in late["warnings"])
+    # A class with a threshold of its own may fill the pool, also above the share of a port.
+    pool = 10**6 - 4 * (4096 + needed)
+    for xoff_bytes, is_late in ((195_000, False), (930_000, True)):
+        fixed = xoff.check(scenario, overrides={"switch.flow_control.pfc": {"xoff": f"{xoff_bytes}B"}})
+        assert fixed["headroom"][0]["available_bytes"] == pool + 4096 + needed - xoff_bytes
+        assert any("packets may be lost" in warning["message"] for warning in fixed["warnings"]) == is_late
 
 
 @pytest.mark.parametrize(
