@@ -75,7 +75,7 @@ def test_the_typed_summary_is_that_of_a_run(scenario: dict[str, Any], tmp_path: 
     kept = xoff.load(xoff.run(sized).save(tmp_path / "result")).summary
     types = vars(xoff.summary)
     found: dict[str, Any] = get_type_hints(xoff.Summary)
-    # Only runs of serving and of plug-ins' applications have these keys, and only a run that an interrupt ended says so.
+    # Only runs of serving and of applications of plug-ins have these keys; `cut` is of a run that an interrupt ended.
     assert found.keys() - {"serving", "applications", "cut"} == kept.keys()
     plain: dict[str, Any] = json.loads(json.dumps(kept))
     for group in counts.groups():
