@@ -83,6 +83,7 @@ def planted(
         fault = next((faults[name] for name in chosen if name in faults), None)
         if not claim.counted or fault is None:
             continue
+        # Changed settings need runs of their own; a test runs the quick variants with each (`counterexamples.CHANGES`).
         verdict = "does not hold in the quick variant"
         if fault.swap is not None and isinstance(results, Results):
             verdict = _words(one, swapped(results, fault.swap), claim.id, quick)

@@ -66,8 +66,8 @@ impl Jobs {
 }
 
 impl Planned for Jobs {
-    fn new(_: ApplicationId) -> Self {
-        Self::default()
+    fn new(_: Option<ApplicationId>) -> Option<Self> {
+        Some(Self::default())
     }
 
     fn id(&self) -> ApplicationId {

@@ -53,8 +53,8 @@ impl Servings {
 }
 
 impl Planned for Servings {
-    fn new(_: ApplicationId) -> Self {
-        Self::default()
+    fn new(_: Option<ApplicationId>) -> Option<Self> {
+        Some(Self::default())
     }
 
     fn id(&self) -> ApplicationId {

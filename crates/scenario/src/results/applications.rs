@@ -1,5 +1,7 @@
 //! Tables and summaries of applications that bring their own results ([`Results`]).
 
+use std::collections::BTreeMap;
+
 use xoff_engine::Checkpoint;
 use xoff_models::network::node::Node;
 use xoff_models::paths::symmetry::View;
@@ -13,7 +15,11 @@ use crate::runner::Runner;
 use crate::summary::Summary;
 
 /// Collects the records of these applications.
-pub struct Applications(Own);
+pub struct Applications {
+    own: Own,
+    /// The simulated nodes, each with the nodes that it stands for.
+    views: BTreeMap<u32, Vec<View>>,
+}
 
 /// The results of each application, which keep their rows to the end of the run.
 #[derive(Default)]
@@ -34,26 +40,26 @@ impl RowSet for Own {
 impl Collect for Applications {
     type Rows = Own;
 
-    fn new(runner: &Runner, _: &Shared) -> Self {
-        Self(Own(runner.plan.applications.each().filter_map(Planned::results).collect()))
+    fn new(runner: &Runner, shared: &Shared) -> Self {
+        let own = Own(runner.plan.applications.each().filter_map(Planned::results).collect());
+        let mut views: BTreeMap<u32, Vec<View>> = BTreeMap::new();
+        for view in shared.unfold.views().iter().filter(|_| !own.0.is_empty()) {
+            views.entry(view.of).or_default().push(*view);
+        }
+        Self { own, views }
     }
 
     fn rows(&mut self) -> &mut Own {
-        &mut self.0
+        &mut self.own
     }
 
     fn take(&mut self, cp: &mut Checkpoint<'_, Node>, shared: &mut Shared) {
-        let Self(Own(all)) = self;
-        if all.is_empty() {
-            return;
-        }
-        let unfold = &shared.unfold;
-        for id in unfold.simulated() {
-            let Some(endpoint) = cp.node_mut(id).endpoint.as_mut() else { continue };
-            let views: Vec<View> = unfold.views().iter().filter(|view| view.of == id).copied().collect();
+        let Self { own: Own(all), views } = self;
+        for (id, views) in views {
+            let Some(endpoint) = cp.node_mut(*id).endpoint.as_mut() else { continue };
             for part in endpoint.applications.each_mut() {
-                for one in all.iter_mut() {
-                    one.take(part, &views, unfold.group());
+                for one in &mut *all {
+                    one.take(part, views, shared.unfold.group());
                 }
             }
         }
@@ -62,6 +68,6 @@ impl Collect for Applications {
     fn summarize(&mut self, shared: &mut Shared, summary: &mut Summary) {
         let names = application_names(&shared.names);
         let of = |one: &mut Box<dyn Results>| (one.name(), one.summary(&names));
-        summary.applications = self.0.0.iter_mut().map(of).collect();
+        summary.applications = self.own.0.iter_mut().map(of).collect();
     }
 }

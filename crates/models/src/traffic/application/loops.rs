@@ -24,9 +24,9 @@ pub trait Growth {
 
 /// A reading of the parts of an application in a scope.
 pub trait Loops: Any + Debug + Send + Sync {
-    /// Reads the part at a node, which has the type of the application's parts, and calls back with each counter of the part and its value; of several
-    /// values of a counter the first counts. `undelivered` are messages that
-    /// left the node and have not arrived.
+    /// Reads the part at a node, which has the type of the application's parts. Calls back with the part's counters and their
+    /// values; if a counter comes several times, its first value is used. `undelivered` are messages that have left the node
+    /// and have not arrived.
     fn read(
         &mut self,
         kind: PeriodKind,

@@ -68,8 +68,8 @@ pub type Parts = Vec<(u32, Box<dyn Application>)>;
 /// ([`Planned::number`]), equal hosts are found ([`Planned::folding`] and the methods behind it), and the parts go to their hosts
 /// ([`Planned::take_parts`]).
 pub trait Planned: Any + Debug + Send + Sync {
-    /// Returns an empty plan. `id` is free for an application of a plug-in.
-    fn new(id: ApplicationId) -> Self
+    /// Returns an empty plan. An application of a plug-in takes the number `free`, and is not possible without one.
+    fn new(free: Option<ApplicationId>) -> Option<Self>
     where
         Self: Sized;
 
@@ -142,11 +142,11 @@ pub trait Planned: Any + Debug + Send + Sync {
 pub struct Plans(Vec<Box<dyn Planned>>);
 
 impl Plans {
-    /// Returns the plan of an application; an empty plan is made at the first call. `None` if there are too many applications.
+    /// Returns the plan of an application; an empty plan is made at the first call. `None` if plug-ins have too many.
     pub fn entry<P: Planned>(&mut self) -> Option<&mut P> {
         if self.of::<P>().is_none() {
             let last = self.0.last().map_or(0, |one| one.id().get() + 1);
-            let new = P::new(ApplicationId::free(last)?);
+            let new = P::new(ApplicationId::free(last))?;
             let place = self.0.partition_point(|one| one.id() < new.id());
             self.0.insert(place, Box::new(new));
         }

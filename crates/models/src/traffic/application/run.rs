@@ -41,7 +41,7 @@ pub trait Application: State + Debug + Send + Any {
     fn compute(&mut self, owner: u8, what: u32, effects: &mut Effects);
 
     /// A timer is due ([`Effect::Call`](crate::ports::effects::Effect::Call)).
-    fn on_timer(&mut self, owner: u8, what: u32, effects: &mut Effects);
+    fn on_timer(&mut self, _owner: u8, _what: u32, _effects: &mut Effects) {}
 
     /// A control message came by a line from another part.
     fn on_control(&mut self, _line: u32, _effects: &mut Effects) {}

@@ -10,6 +10,7 @@ use std::collections::BTreeMap;
 use std::fmt::Debug;
 use std::sync::Arc;
 
+use rustc_hash::FxHashMap;
 use serde_json::Value;
 use xoff_engine::random::fold;
 use xoff_engine::state::{Counter, PeriodKind, Row, State, StateVisitor};
@@ -124,21 +125,43 @@ impl<U: Unit> Units<U> {
         number(self.list.len() - 1)
     }
 
-    /// Returns the image of each unit: the unit at the images of the nodes, with members in the same order.
+    /// Returns the units at each list of nodes, in order.
+    fn by_nodes(&self) -> FxHashMap<Vec<u32>, Vec<u32>> {
+        let mut found: FxHashMap<Vec<u32>, Vec<u32>> = FxHashMap::default();
+        for (unit, one) in (0..).zip(&self.list) {
+            found.entry(one.nodes.clone()).or_default().push(unit);
+        }
+        found
+    }
+
+    /// Returns the image of a unit: the unit at the images of the nodes with the same parameters. Of several equal units at the
+    /// same nodes, the first is the image of the first.
+    fn image_of(
+        &self,
+        by_nodes: &FxHashMap<Vec<u32>, Vec<u32>>,
+        rename: &dyn Fn(u32) -> u32,
+        unit: u32,
+    ) -> Option<u32> {
+        let own = &self.list[index(unit)];
+        let is_equal = |other: &&u32| self.list[index(**other)].of == own.of;
+        let turn = by_nodes[&own.nodes].iter().filter(is_equal).position(|other| *other == unit)?;
+        let nodes: Vec<u32> = own.nodes.iter().map(|node| rename(*node)).collect();
+        by_nodes.get(&nodes)?.iter().filter(is_equal).nth(turn).copied()
+    }
+
+    /// Returns the image of each unit, or `None` if a unit has none.
     fn images_under(&self, rename: &dyn Fn(u32) -> u32) -> Option<Vec<u32>> {
-        let nodes = |one: &Planted<U>| one.nodes.iter().map(|node| rename(*node)).collect::<Vec<_>>();
-        let is_image = |one: &Planted<U>, other: &Planted<U>| {
-            let ends = |one: &Planted<U>| one.connections.iter().map(|c| (c.0, c.1)).collect::<Vec<_>>();
-            nodes(one) == other.nodes && one.of == other.of && ends(one) == ends(other)
-        };
-        let image = |one| self.list.iter().position(|other| is_image(one, other)).map(number);
-        self.list.iter().map(image).collect()
+        let by_nodes = self.by_nodes();
+        let ends = |unit: u32| self.list[index(unit)].connections.iter().map(|one| (one.0, one.1));
+        let image =
+            |unit: u32| self.image_of(&by_nodes, rename, unit).filter(|image| ends(unit).eq(ends(*image)));
+        (0..number(self.list.len())).map(image).collect()
     }
 }
 
 impl<U: Unit> Planned for Units<U> {
-    fn new(id: ApplicationId) -> Self {
-        Self { id, list: Vec::new() }
+    fn new(free: Option<ApplicationId>) -> Option<Self> {
+        free.map(|id| Self { id, list: Vec::new() })
     }
 
     fn id(&self) -> ApplicationId {
@@ -195,15 +218,18 @@ impl<U: Unit> Planned for Units<U> {
 
     fn keeps_order(&self, rename: &dyn Fn(u32) -> u32) -> bool {
         let Some(images) = self.images_under(rename) else { return false };
-        let at = |node: u32| {
-            (0..).zip(&self.list).filter(move |(_, one)| one.nodes.contains(&node)).map(|(unit, _)| unit)
-        };
-        let nodes = self.list.iter().flat_map(|one| &one.nodes);
-        nodes.into_iter().all(|node| at(*node).map(|unit: usize| images[unit] as usize).eq(at(rename(*node))))
+        let mut at: FxHashMap<u32, Vec<u32>> = FxHashMap::default();
+        for (unit, one) in (0..).zip(&self.list) {
+            one.nodes.iter().for_each(|node| at.entry(*node).or_default().push(unit));
+        }
+        at.iter().all(|(node, units)| {
+            at.get(&rename(*node))
+                .is_some_and(|others| units.iter().map(|unit| &images[index(*unit)]).eq(others))
+        })
     }
 
     fn images(&self) -> Option<Box<dyn MessageImages>> {
-        Some(Box::new(UnitImages { plan: self.clone() }))
+        Some(Box::new(UnitImages { by_nodes: self.by_nodes(), plan: self.clone() }))
     }
 
     fn results(&self) -> Option<Box<dyn Results>> {
@@ -216,15 +242,12 @@ impl<U: Unit> Planned for Units<U> {
 #[derive(Debug)]
 struct UnitImages<U> {
     plan: Units<U>,
+    by_nodes: FxHashMap<Vec<u32>, Vec<u32>>,
 }
 
 impl<U: Unit> UnitImages<U> {
     fn unit(&self, rename: &dyn Fn(u32) -> u32, unit: u32) -> u32 {
-        let own = &self.plan.list[index(unit)];
-        let is_image = |other: &Planted<U>| {
-            other.of == own.of && other.nodes.iter().copied().eq(own.nodes.iter().map(|node| rename(*node)))
-        };
-        self.plan.list.iter().position(is_image).map_or(unit, number)
+        self.plan.image_of(&self.by_nodes, rename, unit).unwrap_or(unit)
     }
 }
 
@@ -275,10 +298,6 @@ impl<U: Unit> Application for Members<U> {
     }
 
     fn compute(&mut self, owner: u8, _what: u32, effects: &mut Effects) {
-        self.list[usize::from(owner)].member.computed(effects);
-    }
-
-    fn on_timer(&mut self, owner: u8, _what: u32, effects: &mut Effects) {
         self.list[usize::from(owner)].member.computed(effects);
     }
 
@@ -408,5 +427,102 @@ impl<U: Unit> Results for Records<U> {
     fn summary(&mut self, _names: &Names) -> Value {
         self.rows.sort_by_key(|(unit, _, member, _)| (*unit, *member));
         U::summary(&self.rows)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use xoff_engine::state::Offsets;
+
+    #[derive(Debug, Clone, PartialEq)]
+    struct Silent(u32);
+
+    #[derive(Debug, Clone)]
+    struct Nobody;
+
+    xoff_engine::state!(Nobody);
+
+    #[derive(Debug, Clone, Copy)]
+    struct Nothing;
+
+    impl Row for Nothing {
+        fn shift(&mut self, _: Duration, _: &dyn Offsets) {}
+    }
+
+    impl Unit for Silent {
+        const NAME: &'static str = "silent";
+        type Member = Nobody;
+
+        fn start(&self) -> Moment {
+            Moment::ZERO
+        }
+
+        fn member(&self, _: Seat) -> Nobody {
+            Nobody
+        }
+
+        fn tables(_: &[(u32, u32, u32, Nothing)], _: &Names) -> Vec<Table> {
+            Vec::new()
+        }
+
+        fn summary(_: &[(u32, u32, u32, Nothing)]) -> Value {
+            Value::Null
+        }
+    }
+
+    impl Member for Nobody {
+        type Row = Nothing;
+
+        fn begin(&mut self, _: &mut Effects) {}
+
+        fn computed(&mut self, _: &mut Effects) {}
+
+        fn arrived(&mut self, _: u32, _: Moment, _: &mut Effects) {}
+
+        fn goes_on(&self) -> bool {
+            false
+        }
+
+        fn rounds(&self) -> (u32, Vec<u64>) {
+            (0, Vec::new())
+        }
+
+        fn take_rows(&mut self) -> Vec<Nothing> {
+            Vec::new()
+        }
+    }
+
+    fn plan(units: &[(u32, [u32; 2])]) -> Units<Silent> {
+        let mut plan = Units::<Silent>::new(ApplicationId::free(2)).unwrap();
+        for (of, nodes) in units {
+            plan.add(Silent(*of), nodes.to_vec());
+        }
+        plan
+    }
+
+    #[test]
+    fn equal_units_at_the_same_hosts_have_different_images() {
+        let swap = |node: u32| (node + 2) % 4;
+        let twins = plan(&[(5, [0, 1]), (5, [0, 1]), (6, [2, 3]), (5, [2, 3]), (6, [0, 1]), (5, [2, 3])]);
+        assert_eq!(twins.images_under(&swap), Some(vec![3, 5, 4, 0, 2, 1]));
+        assert!(twins.keeps_order(&|node| node));
+        // At host 0 the units of kind 5 come first, at host 2 the unit of kind 6.
+        assert!(!twins.keeps_order(&swap));
+        assert!(plan(&[(5, [0, 1]), (5, [0, 1]), (5, [2, 3]), (5, [2, 3])]).keeps_order(&swap));
+    }
+
+    #[test]
+    fn units_without_an_equal_unit_at_the_image_have_none() {
+        let swap = |node: u32| (node + 2) % 4;
+        assert_eq!(plan(&[(5, [0, 1]), (6, [2, 3])]).images_under(&swap), None);
+        assert_eq!(plan(&[(5, [0, 1]), (5, [0, 1]), (5, [2, 3])]).images_under(&swap), None);
+        assert_eq!(plan(&[(5, [0, 1]), (5, [3, 2])]).images_under(&swap), None);
+    }
+
+    #[test]
+    fn plug_ins_have_six_numbers_and_xoff_two_of_its_own() {
+        let all: Vec<_> = (0..9).map(ApplicationId::free).map(|id| id.map(ApplicationId::get)).collect();
+        assert_eq!(all, [Some(2), Some(2), Some(2), Some(3), Some(4), Some(5), Some(6), Some(7), None]);
     }
 }

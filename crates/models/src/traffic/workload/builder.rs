@@ -352,7 +352,7 @@ impl<'a> Making<'a> {
     /// Returns the plan of an application, to which workloads add; an empty plan is made at the first call.
     pub fn plan<P: Planned>(&mut self) -> Result<&mut P, Problem> {
         let key = self.key();
-        let why = "more than eight applications are in the scenario; remove one";
+        let why = "plug-ins have more than six applications in this scenario; remove one";
         self.applications.entry().ok_or((key, why.into()))
     }
 
