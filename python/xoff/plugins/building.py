@@ -271,7 +271,7 @@ def _replace(file: Path, text: str) -> None:
 
 
 # CPU-seconds of the first build on the machine of docs/how-to/write-a-plugin.md, and the cores that it uses.
-_COSTS = {False: 450, True: 200}
+_COSTS = {False: 450, True: 230}
 _CORES = 2
 
 
@@ -279,7 +279,7 @@ def _announce(*, is_debug: bool) -> None:
     """Says what the first build costs, before it starts."""
     cores = min(_CORES, os.cpu_count() or 1)
     minutes = {debug: round(cost / 60 / cores) for debug, cost in _COSTS.items()}
-    alternative = "" if is_debug else f" With --debug it takes about {minutes[True]}, but runs take ten times longer."
+    alternative = "" if is_debug else f" With --debug it takes about {minutes[True]}, but runs take five times longer."
     print(
         f"The first build compiles all of xoff, in about {minutes[is_debug]} minutes; later builds take seconds."
         f"{alternative} It needs a network once, for the crates that xoff uses.",
