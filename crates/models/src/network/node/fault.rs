@@ -2,7 +2,7 @@
 //!
 //! Each end of a link acts independently, at the same moments. Outgoing frames wait, incoming frames are lost
 //! if they were on the link when the link went down, and mechanisms forget the state of the neighbour. See
-//! `fault/mod.rs`, and `reference/README.md` for the semantics of outages.
+//! `faults/mod.rs`, and `reference/README.md` for the semantics of outages.
 
 use xoff_engine::Message as _;
 use xoff_units::{Duration, Rate, index};

@@ -4,7 +4,8 @@
 //! time at the source is cut at each change of the reason for waiting. The time in a queue is cut by the
 //! actions of the port. Nodes record both for packets that may complete their flow: the last packet,
 //! retransmissions, and any packet under reordering. The completing packet is known at the end of the flow
-//! (`scenario/delays.rs`). Invariants: the parts of a passage, or of a source between two such packets, add
+//! (`crates/scenario/src/results/delays`). Invariants: the parts of a passage, or of a source between two such packets,
+//! add
 //! up to the time between the ends. A node without a recorder behaves equally, at the cost of one check.
 
 mod part;
