@@ -6,7 +6,7 @@ use xoff_engine::Checkpoint;
 use xoff_models::network::node::Node;
 use xoff_models::paths::symmetry::View;
 use xoff_models::records::table::Table;
-use xoff_models::traffic::application::{Names as ApplicationNames, Planned, Results};
+use xoff_models::traffic::application::{Planned, Results};
 
 use super::contract::{Collect, Shared};
 use super::names::Names;
@@ -25,14 +25,10 @@ pub struct Applications {
 #[derive(Default)]
 pub struct Own(Vec<Box<dyn Results>>);
 
-fn application_names(names: &Names) -> ApplicationNames {
-    ApplicationNames { nodes: names.nodes.clone(), workloads: names.workloads.clone() }
-}
-
 impl RowSet for Own {
     fn hand_on(&mut self, least: usize, names: &Names, take: &mut dyn FnMut(Table)) {
         if least == 0 {
-            self.0.iter_mut().flat_map(|one| one.tables(&application_names(names))).for_each(take);
+            self.0.iter_mut().flat_map(|one| one.tables(names)).for_each(take);
         }
     }
 }
@@ -66,8 +62,7 @@ impl Collect for Applications {
     }
 
     fn summarize(&mut self, shared: &mut Shared, summary: &mut Summary) {
-        let names = application_names(&shared.names);
-        let of = |one: &mut Box<dyn Results>| (one.name(), one.summary(&names));
+        let of = |one: &mut Box<dyn Results>| (one.name(), one.summary(&shared.names));
         summary.applications = self.own.0.iter_mut().map(of).collect();
     }
 }

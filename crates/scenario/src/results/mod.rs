@@ -42,6 +42,7 @@ use crate::traffic::goes_on;
 use crate::verdicts::{End, Ledger, judge};
 use crate::warnings::{Warning, small_headroom, warnings};
 use xoff_models::records::table::Table;
+use xoff_models::traffic::application::Names as NamesOfNodes;
 
 /// Rows are handed on in batches of this size.
 const BATCH: usize = 1 << 16;
@@ -171,8 +172,10 @@ impl Results {
         let shared = Shared {
             plan: runner.plan.without_flows(),
             names: Names {
-                nodes: Arc::new(runner.topology.nodes.iter().map(|n| n.name.clone()).collect()),
-                workloads: Arc::new(runner.plan.names.clone()),
+                own: NamesOfNodes {
+                    nodes: Arc::new(runner.topology.nodes.iter().map(|n| n.name.clone()).collect()),
+                    workloads: Arc::new(runner.plan.names.clone()),
+                },
                 ports: runner.ports.clone(),
                 ..Names::default()
             },

@@ -1,10 +1,10 @@
 //! Names for the numbers in rows.
 
-use std::sync::Arc;
+use std::ops::Deref;
 
 use xoff_models::parts::ids::PortId;
 use xoff_models::paths::topology::PortSpec;
-use xoff_models::records::table::Data;
+use xoff_models::traffic::application::Names as NamesOfNodes;
 use xoff_units::index;
 
 use super::ways::Ways;
@@ -12,10 +12,8 @@ use super::ways::Ways;
 /// Names for the numbers in rows.
 #[derive(Default)]
 pub struct Names {
-    /// Of nodes.
-    pub nodes: Arc<Vec<String>>,
-    /// Of workloads.
-    pub workloads: Arc<Vec<String>>,
+    /// Of nodes and workloads, which applications know, too.
+    pub own: NamesOfNodes,
     /// Ports of each node.
     pub ports: Vec<Vec<PortSpec>>,
     /// Of the ways of flows.
@@ -28,9 +26,12 @@ impl Names {
         let peer = self.ports[index(node)][port].peer;
         format!("{} port {port} (to {})", self.nodes[index(node)], self.nodes[index(peer)])
     }
+}
 
-    /// Names of nodes.
-    pub fn node(&self, ids: impl IntoIterator<Item = u32>) -> Data {
-        Data::Name(ids.into_iter().collect(), self.nodes.clone())
+impl Deref for Names {
+    type Target = NamesOfNodes;
+
+    fn deref(&self) -> &NamesOfNodes {
+        &self.own
     }
 }

@@ -19,7 +19,7 @@ pub struct Names {
 
 impl Names {
     /// Returns a column of nodes.
-    pub fn nodes(&self, ids: impl IntoIterator<Item = u32>) -> Data {
+    pub fn node(&self, ids: impl IntoIterator<Item = u32>) -> Data {
         Data::Name(ids.into_iter().collect(), self.nodes.clone())
     }
 }

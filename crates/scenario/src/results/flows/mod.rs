@@ -180,7 +180,7 @@ impl Flows {
         }
         let Some(ideal) = end.ideal.as_ref().filter(|_| shared.keeps.flows) else { return };
         let via = if self.is_routed { &[][..] } else { &ideal.via };
-        let via = shared.names.ways.place(via.to_vec(), &shared.names.nodes);
+        let via = shared.names.ways.place(via.to_vec(), &shared.names.own.nodes);
         self.rows.flows.push(Flow {
             number: s.flow,
             workload: end.workload,

@@ -79,7 +79,7 @@ impl Unit for Pair {
         let times = |of: fn(&Turn) -> Moment| Data::U64(rows.iter().map(|row| of(&row.3).ps()).collect());
         let columns = vec![
             Column { name: "pair", meaning: "Index of the pair.", data: Data::U32(rows.iter().map(|row| row.0).collect()) },
-            Column { name: "host", meaning: "The host.", data: names.nodes(rows.iter().map(|row| row.1)) },
+            Column { name: "host", meaning: "The host.", data: names.node(rows.iter().map(|row| row.1)) },
             Column { name: "sent_ps", meaning: "The host sent.", data: times(|turn| turn.sent) },
             Column { name: "answered_ps", meaning: "The answer was whole.", data: times(|turn| turn.answered) },
         ];
